@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from dpverdict.cli.corpus.entries import CONTROLS, Entry, entries
+from dpverdict.cli.corpus.entries import CONTROLS, CorpusEntry, entries
 from dpverdict.cli.corpus.running import BAD, NOT_ENDED
 
 ROOT: Final = Path(__file__).parents[1]
@@ -24,7 +24,7 @@ RUNS: Final = ROOT / "docs/corpus.json"
 PART: Final = re.compile(r"(<!-- corpus: (?P<name>\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
-def row(entry: Entry, ran: dict[str, Any] | None) -> str:
+def row(entry: CorpusEntry, ran: dict[str, Any] | None) -> str:
     """One line of the table."""
     link = entry.reference.partition(" ")[0]
     cells = [f"[{entry.id}]({link})", f"{entry.package} {entry.affected}", entry.fixed or "none", entry.defect]

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.tracing.handles import draws, frames, functions
+from dpverdict.audit.tracing.handles import draws, functions
 from dpverdict.audit.tracing.handles.arrays import FUNCTIONS, methods
+from dpverdict.audit.tracing.handles.frames.frames import FollowedFrame
+from dpverdict.audit.tracing.handles.frames.series import FollowedSeries
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 
@@ -55,8 +57,8 @@ def tables() -> str:
         rows(("of", "covered"), [
             ("NumPy", ", ".join(f"`{name}`" for name in sorted(named))),
             ("arrays", ", ".join(f"`.{name}`" for name in sorted(methods()) if name not in REFUSED_METHODS)),
-            ("pandas: a frame", public(frames.FollowedFrame, ("iloc", "empty", "size", "index", "value_counts"))),
-            ("pandas: a series", public(frames.FollowedSeries, ("replace", "tolist", "argmax", "iloc"))),
+            ("pandas: a frame", public(FollowedFrame, ("iloc", "empty", "size", "index", "value_counts"))),
+            ("pandas: a series", public(FollowedSeries, ("replace", "tolist", "argmax", "iloc"))),
             ("pandas: groups", "`size`, `count`, `sum`, then `.reindex(public_labels, fill_value=0)`"),
             ("random numbers", ", ".join(f"`{name}`" for name in laws) + " of `numpy.random`; `random.gauss`; "
              "`scipy.stats.laplace`, `norm`, `gumbel_r`, `dlaplace`"),

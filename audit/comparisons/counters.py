@@ -95,14 +95,14 @@ def horizon_panel(n: int, arity: int | Literal["best"], unit: dict[str, float]) 
     labels = ["Laplace tree", *NAMES]
     curves = [
         finite_series(
-            label, horizons, [unit[row[i].noise] * row[i].mean.nearest() for row in columns], _style(i), colour=i
+            label, horizons, [unit[row[i].noise] * row[i].mean.nearest() for row in columns], _line_style(i), colour=i
         )
         for i, label in enumerate(labels)
     ]
     return Panel(title="Mean squared error against T", x="T", y="MSE", curves=tuple(curves), log_x=True, log_y=True)
 
 
-def _style(index: int) -> Literal["solid", "dashed"]:
+def _line_style(index: int) -> Literal["solid", "dashed"]:
     return "solid" if index in (0, 4) else "dashed"
 
 
@@ -114,7 +114,7 @@ def delta_panel(tree: CounterError, others: Sequence[CounterError], epsilon: Exa
     level = tree.mean.nearest() / float(exactly(epsilon)) ** 2
     curves: list[Series] = [finite_series("Laplace tree, delta = 0", deltas, np.full(deltas.size, level))]
     for i, (name, other) in enumerate(zip(NAMES, others, strict=True), 1):
-        curves.append(finite_series(name, deltas, squares * other.mean.nearest(), _style(i), colour=i))
+        curves.append(finite_series(name, deltas, squares * other.mean.nearest(), _line_style(i), colour=i))
     return Panel(
         title="Mean squared error against delta",
         x="delta",
@@ -138,7 +138,7 @@ def crossover_panel(n: int, arity: int | Literal["best"], epsilon: Exact) -> Pan
                 crossover_delta(tree.mean, row[i].mean, epsilon).nearest()
                 for tree, row in zip(trees, others, strict=True)
             ],
-            _style(i + 1),
+            _line_style(i + 1),
             colour=i + 1,
         )
         for i, name in enumerate(NAMES)

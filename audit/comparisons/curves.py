@@ -39,7 +39,7 @@ LAST_DELTA: Final = "1e-10"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Curve:
+class ComparedCurve:
     """A curve at increasing points.
 
     Attributes:
@@ -56,7 +56,7 @@ class Curve:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DrawnCurve:
-    """A curve for a picture: as `Curve`, with ``exact`` in float64 instead of enclosures."""
+    """A curve for a picture: as `ComparedCurve`, with ``exact`` in float64 instead of enclosures."""
 
     points: NDArray[np.float64]
     exact: NDArray[np.float64]
@@ -72,7 +72,7 @@ class DrawnCurve:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Curves:
+class ComparedCurves:
     """Both curves of one mechanism.
 
     Attributes:
@@ -85,8 +85,8 @@ class Curves:
 
     name: str
     claim: str
-    profile: Curve
-    trade_off: Curve
+    profile: ComparedCurve
+    trade_off: ComparedCurve
     drawn: tuple[DrawnCurve, DrawnCurve]
 
     def rows(self) -> list[tuple[str, str, str, str]]:
@@ -98,19 +98,21 @@ class Curves:
         ]
 
 
-def certified_curves(mechanism: StructuredMechanism, *, points: int) -> Curves:
+def certified_curves(mechanism: StructuredMechanism, *, points: int) -> ComparedCurves:
     """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2)."""
     loss, claim = worst_case(mechanism).loss, mechanism.claim
     last = _last_epsilon(loss)
     epsilons, alphas = np.linspace(0.0, last, points), np.linspace(0.0, 1.0, points)
     fine = np.linspace(0.0, last, DRAWN_POINTS), np.linspace(0.0, 1.0, DRAWN_POINTS)
-    return Curves(
+    return ComparedCurves(
         name=mechanism.name,
         claim=claim.describe(),
-        profile=Curve(
+        profile=ComparedCurve(
             points=epsilons, exact=loss.certified_delta(epsilons), claimed=np.asarray(claim.delta_upper(epsilons))
         ),
-        trade_off=Curve(points=alphas, exact=loss.certified_beta(alphas), claimed=np.asarray(claim.beta_lower(alphas))),
+        trade_off=ComparedCurve(
+            points=alphas, exact=loss.certified_beta(alphas), claimed=np.asarray(claim.beta_lower(alphas))
+        ),
         drawn=(
             DrawnCurve(
                 points=fine[0], exact=np.asarray(loss.delta(fine[0])), claimed=np.asarray(claim.delta_upper(fine[0]))
@@ -131,7 +133,7 @@ def _last_epsilon(loss: PrivacyLoss) -> float:
     return math.ceil(end / unit) * unit
 
 
-def curves_csv(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+def curves_csv(curves: ComparedCurves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
     """The enclosures as CSV with the columns curve, argument, lower, upper; ``more`` are further rows."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -140,7 +142,7 @@ def curves_csv(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -
     return text.getvalue()
 
 
-def curves_json(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+def curves_json(curves: ComparedCurves, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
     """The same numbers as JSON: the enclosures of every curve, and what the claim allows."""
     content = {
         "schema_version": SCHEMA_VERSION,
@@ -164,12 +166,12 @@ def curves_json(curves: Curves, more: Sequence[tuple[str, str, str, str]] = ()) 
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def curves_picture(curves: Curves, kind: Literal["png", "svg"], more: Sequence[Panel] = ()) -> bytes:
+def curves_picture(curves: ComparedCurves, kind: Literal["png", "svg"], more: Sequence[Panel] = ()) -> bytes:
     """Both curves side by side, with what the claim allows; a picture rounds, so read numbers from the table."""
     return draw_picture(f"{curves.name} claims {curves.claim}", [*_panels(curves), *more], kind=kind)
 
 
-def _panels(curves: Curves) -> tuple[Panel, Panel]:
+def _panels(curves: ComparedCurves) -> tuple[Panel, Panel]:
     """Both curves, drawn through more points than the tables have."""
     profile, trade_off = curves.drawn
     positive = profile.exact[profile.exact > 0]
@@ -193,7 +195,7 @@ def _panels(curves: Curves) -> tuple[Panel, Panel]:
     )
 
 
-def print_curves(curves: Curves, notes: Sequence[str] = (), console: Console | None = None) -> None:
+def print_curves(curves: ComparedCurves, notes: Sequence[str] = (), console: Console | None = None) -> None:
     """Both curves as tables of enclosures, with what the claim allows."""
     console = Console() if console is None else console
     console.print(Text(f"{curves.name} claims {curves.claim}: exact curves of the worst neighbours", style="bold"))
@@ -208,7 +210,7 @@ def print_curves(curves: Curves, notes: Sequence[str] = (), console: Console | N
 
 
 def _curve_table(
-    curve: Curve, title: str, argument: str, value: str, claimed: str, rounded: Callable[[float], str]
+    curve: ComparedCurve, title: str, argument: str, value: str, claimed: str, rounded: Callable[[float], str]
 ) -> Table:
     table = plain_table(title, argument, f"{value}, certified", claimed)
     for i, (at, allowed) in enumerate(zip(curve.points, curve.claimed, strict=True)):

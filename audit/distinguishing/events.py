@@ -29,8 +29,8 @@ from dpverdict.audit.statistics.columns import Numbers, read_in_parts
 from dpverdict.audit.statistics.joint_test import (
     EXACT_UP_TO,
     Counts,
-    Method,
     Order,
+    PValueMethod,
     default_method,
     epsilon_lower,
     joint_p_value,
@@ -277,7 +277,7 @@ class EventTest:
         counts = count_event(self.event, dataset_scores, neighbour_scores)
         method = default_method(counts)
         if self.share < SMALLEST_ASYMPTOTIC and EXACT_UP_TO < counts.first_trials <= EXACT_IF_RARE_UP_TO:
-            method = Method.EXACT
+            method = PValueMethod.EXACT
         at: float | None
         bound: float | None = None
         if self.epsilon is not None:
@@ -406,7 +406,7 @@ class BoundPlan:
         if above is not None and below is not None:
             said = f", both orders at once: score <= {below!r} {counts.b_on_q} times on the neighbour and "
             said += f"{counts.b_on_p} on the dataset"
-        exactly = Method.EXACT if counts.is_exact else Method.ASYMPTOTIC
+        exactly = PValueMethod.EXACT if counts.is_exact else PValueMethod.ASYMPTOTIC
         return LedgerRow(
             what=f"epsilon_lower at delta={rounded_text(self.delta)}",
             role=Role.BOUND,

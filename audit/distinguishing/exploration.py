@@ -44,7 +44,7 @@ from dpverdict.audit.statistics.payoffs import CurvePayoff, SymmetricPayoff
 from dpverdict.audit.trials.outcomes.batches import (
     Batch,
     Layout,
-    Outcomes,
+    OutcomeRows,
     failed_everywhere,
     kinds_seen,
     rows_of,
@@ -240,7 +240,7 @@ def _explore_from_batches(
     """What the batches give: both sides of the first part, of the second one, and of more if there are."""
     layout, seen = layout_of_outcomes(batches, p, given)
     assert layout is None or known is None  # where a score is known, other outcomes are failures
-    outputs = [batch for batch in batches if not isinstance(batch, Outcomes)]
+    outputs = [batch for batch in batches if not isinstance(batch, OutcomeRows)]
     if layout is not None:
         outputs = [layout.table(batch) for batch in batches]
     held = outputs[2], outputs[3]
@@ -337,7 +337,7 @@ def layout_of_outcomes(
         MechanismFailure: every trial on both sides ends in one and the same exception.
         InvalidValue: a layout is needed, and there is a user's score, of arrays.
     """
-    if not any(isinstance(batch, Outcomes) for batch in batches):
+    if not any(isinstance(batch, OutcomeRows) for batch in batches):
         return None, ""
     sides = [[row for batch in batches[side::2] for row in rows_of(batch)] for side in (0, 1)]
     failed = failed_everywhere(sides[0], sides[1])
@@ -428,7 +428,7 @@ def _apply_scores(scores: StackedScores, outputs: Array) -> dict[str, Array]:
 
 
 def _is_array_of_numbers(batch: Batch) -> Array:
-    if isinstance(batch, Outcomes):
+    if isinstance(batch, OutcomeRows):
         raise _OutcomesOfAnotherForm
     return batch
 

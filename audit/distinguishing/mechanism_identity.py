@@ -46,7 +46,7 @@ import numpy as np
 
 from dpverdict.audit.statistics.proportions import unequal_halves_p_value
 from dpverdict.audit.trials.engines import GENERATORS, is_installed, names_used
-from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of
+from dpverdict.audit.trials.outcomes.batches import Batch, OutcomeRows, rows_of
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import NotStored, stored
 from dpverdict.audit.trials.run import AnyMechanism, BatchedMechanism, Sampler, batched, generator, unseeded
@@ -182,7 +182,7 @@ def check_same_mechanism(kept: object, parts: Mapping[str, str], sides: Sequence
 def _hash_of_outcomes(side: Sampler, trials: int) -> str:
     """The hash of a few outcomes, always those of the same generator."""
     found = side.few(trials, generator(side.seed, f"probe of a state, {side.where}", trials))
-    data = found.packed() if isinstance(found, Outcomes) else found
+    data = found.packed() if isinstance(found, OutcomeRows) else found
     return hashlib.sha256(f"{data.dtype} {data.shape} ".encode() + data.tobytes()).hexdigest()
 
 

@@ -44,9 +44,9 @@ from dpverdict.audit.distinguishing.witness_document import evidence_of, sequent
 from dpverdict.audit.scores.outcome_score import OutcomeScore
 from dpverdict.audit.scores.portfolio import claimed_score, learn_scores, payoff_of_claim, tuned_score
 from dpverdict.audit.scores.score import Score, as_score
-from dpverdict.audit.statistics.betting import BoundGrid, Mixture, bettor
+from dpverdict.audit.statistics.betting import BettorMixture, BoundGrid, bettor
 from dpverdict.audit.statistics.payoffs import Payoff
-from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, first_of, together
+from dpverdict.audit.trials.outcomes.batches import Batch, OutcomeRows, first_of, together
 from dpverdict.audit.trials.outcomes.stored import data_hash
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler, scored
 from dpverdict.cards import card
@@ -323,7 +323,7 @@ def distinguish_sequentially(
     if mixture is None:
         weights = _score_weights(names, known)
         bettors = tuple(bettor(payoff.largest_loss) for _ in names)
-        mixture = Mixture(weights=tuple(weights), bettors=bettors)
+        mixture = BettorMixture(weights=tuple(weights), bettors=bettors)
     grid_of_bounds = BoundGrid.of_claim(claim, payoff, mixture.weights)
     if state is not None:
         grid_of_bounds = grid_of_bounds.restored(state.get("bounds"))
@@ -354,7 +354,7 @@ def distinguish_sequentially(
             mixture, found = mixture.bet(payoffs, log_target=target)
             grid_of_bounds = grid_of_bounds.bet(both, size)
             bet_on += size
-            odd = isinstance(of_p, Outcomes) or isinstance(of_q, Outcomes)
+            odd = isinstance(of_p, OutcomeRows) or isinstance(of_q, OutcomeRows)
             if found is not None or (odd and done + size >= most):
                 for side, batch in zip((p, q), stream.earliest, strict=True):
                     check_kept_state(side, first_kinds(batch))
@@ -421,8 +421,8 @@ def _learn_from_earlier(first: Block, p: Sampler, payoff: Payoff, given: Score |
     """
     layout, _ = layout_of_outcomes(first, p, given, few=FEWEST_FAILED)
     if layout is None:
-        assert not isinstance(first[0], Outcomes)
-        assert not isinstance(first[1], Outcomes)
+        assert not isinstance(first[0], OutcomeRows)
+        assert not isinstance(first[1], OutcomeRows)
         return [tuned_score(one, payoff, first[0], first[1]) for one in learn_scores(first[0], first[1], given)]
     tables = layout.table(first[0]), layout.table(first[1])
     scores = [tuned_score(one, payoff, *tables) for one in learn_scores(*tables, None)]
@@ -448,7 +448,7 @@ def _score_weights(names: list[str], known: Score | None) -> list[float]:
 
 def _restored_state(
     state: dict[str, object] | None, identity: str
-) -> tuple[list[int], int, int | None, Mixture | None, dict[str, Any] | None]:
+) -> tuple[list[int], int, int | None, BettorMixture | None, dict[str, Any] | None]:
     if state is None:
         return [], 0, None, None, None
     if state.get("identity") != identity:
@@ -458,9 +458,9 @@ def _restored_state(
     starts, done, crossed, mixture, evidence = (state.get(name) for name in names)
     if isinstance(starts, list) and isinstance(done, int) and isinstance(mixture, dict):
         if crossed is None and evidence is None:
-            return list(starts), done, None, Mixture.from_dict(mixture), None
+            return list(starts), done, None, BettorMixture.from_dict(mixture), None
         if isinstance(crossed, int) and isinstance(evidence, dict):
-            return list(starts), done, crossed, Mixture.from_dict(mixture), evidence
+            return list(starts), done, crossed, BettorMixture.from_dict(mixture), evidence
     raise InvalidValue("state", "incomplete", "what an earlier test returned", "start a new test")
 
 

@@ -32,7 +32,7 @@ from dpverdict.audit.distinguishing.result import describe_mode
 from dpverdict.audit.documents.schema import checked, fields_of, json_schema
 from dpverdict.audit.documents.witness import WitnessDocument
 from dpverdict.audit.scores.score import Score
-from dpverdict.audit.statistics.betting import Mixture
+from dpverdict.audit.statistics.betting import BettorMixture
 from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
 from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
@@ -210,7 +210,7 @@ def software_versions() -> dict[str, str]:
 
 
 def evidence_of(
-    mixture: Mixture, scores: Mapping[str, Score], names: list[str], payoff: Payoff, pairs: int
+    mixture: BettorMixture, scores: Mapping[str, Score], names: list[str], payoff: Payoff, pairs: int
 ) -> dict[str, object]:
     """The bettor that won most, as data: kept with the state of the test.
 

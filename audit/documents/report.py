@@ -96,6 +96,17 @@ class TradeOffPoint(TypedDict):
     claimed_beta_lower: Annotated[Number, described("What the claim allows at least, rounded down.")]
 
 
+class VariantsFields(TypedDict):
+    """The least epsilon of the same noise where one part of the description is another."""
+
+    varied_by: Annotated[str, described("The part that differs, such as batches.")]
+    assumed: Annotated[str, described("What it is in what was audited.")]
+    delta: Annotated[RationalFields, described("Of all epsilons.")]
+    epsilons: Annotated[
+        dict[str, EnclosureFields], described("Attained at the lower end, certified at the upper one, by that part.")
+    ]
+
+
 class ExactFields(TypedDict):
     """All exact evidence."""
 
@@ -106,6 +117,9 @@ class ExactFields(TypedDict):
     trade_off: Annotated[list[TradeOffPoint] | None, described("The trade-off function of the worst neighbours.")]
     covariance: Annotated[
         dict[str, RationalFields] | None, described("The distinct entries of the covariance of the noise, by name.")
+    ]
+    variants: Annotated[
+        VariantsFields | None, described("What the same noise keeps under other assumptions; null where none differ.")
     ]
     embedding: Annotated[
         list[FindingFields], described("The exact findings about the embedding; empty where it was not checked.")

@@ -94,10 +94,10 @@ def converted(value: object, kind: type[T], name: str = "") -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise _invalid(str(error), value, kind, name) from None
+        raise _error_of_field(str(error), value, kind, name) from None
 
 
-def _invalid(message: str, value: object, kind: type, name: str) -> InvalidValue:
+def _error_of_field(message: str, value: object, kind: type, name: str) -> InvalidValue:
     """The error of msgspec as one of ours: with the name of the field, its value, and what it is for."""
     matched = _PLACE.fullmatch(message)
     assert matched is not None  # everything matches
@@ -109,12 +109,12 @@ def _invalid(message: str, value: object, kind: type, name: str) -> InvalidValue
         if key:
             names.append(key)
             found = found.get(key) if isinstance(found, Mapping) else None
-            schema = _below(schema, whole, key)
+            schema = _schema_below(schema, whole, key)
         elif index:
             found = found[int(index)] if isinstance(found, list | tuple) else None
-            schema = _below(schema, whole, None)
+            schema = _schema_below(schema, whole, None)
     purpose = schema.get("description", "give another value")
-    fields = _resolved(schema, whole).get("properties", {})
+    fields = _resolved_schema(schema, whole).get("properties", {})
     if unknown := re.search("(?s)unknown field `(.*)`", problem):
         key = unknown.group(1)
         given = found.get(key) if isinstance(found, Mapping) else None
@@ -126,10 +126,10 @@ def _invalid(message: str, value: object, kind: type, name: str) -> InvalidValue
         purpose = fields.get(key, {}).get("description", "it is needed")
         return InvalidValue(".".join([*names, key]), None, "given", f"add {key}: {purpose}")
     shown = ".".join(names) or "the document"
-    return InvalidValue(shown, found, _requirement(problem, _resolved(schema, whole)), purpose)
+    return InvalidValue(shown, found, _requirement_of(problem, _resolved_schema(schema, whole)), purpose)
 
 
-def _requirement(problem: str, schema: Mapping[str, Any]) -> str:
+def _requirement_of(problem: str, schema: Mapping[str, Any]) -> str:
     """What a value must be, from what msgspec says it is not."""
     if wanted := re.fullmatch(r"Expected `([^`]*)`(.*?)(?:, got .*)?", problem):
         return " or ".join(_WORDS.get(one, one) for one in wanted.group(1).split(" | ")) + wanted.group(2)
@@ -139,10 +139,10 @@ def _requirement(problem: str, schema: Mapping[str, Any]) -> str:
     return problem.replace("`", "").removeprefix("Expected ").partition(", got")[0]
 
 
-def _below(schema: Mapping[str, Any], whole: Mapping[str, Any], key: str | None) -> Mapping[str, Any]:
+def _schema_below(schema: Mapping[str, Any], whole: Mapping[str, Any], key: str | None) -> Mapping[str, Any]:
     """The schema of a field, or of an entry of a list or a table of any names."""
-    alternatives = [_resolved(schema, whole)]
-    alternatives += [_resolved(one, whole) for one in alternatives[0].get("anyOf", ())]
+    alternatives = [_resolved_schema(schema, whole)]
+    alternatives += [_resolved_schema(one, whole) for one in alternatives[0].get("anyOf", ())]
     for one in alternatives:
         found = one.get("items") if key is None else one.get("properties", {}).get(key, one.get("additionalProperties"))
         if isinstance(found, Mapping):
@@ -150,7 +150,7 @@ def _below(schema: Mapping[str, Any], whole: Mapping[str, Any], key: str | None)
     return {}
 
 
-def _resolved(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolved_schema(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Mapping[str, Any]:
     while "$ref" in schema:
         schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
     return schema

@@ -151,12 +151,12 @@ def _of_gaussian(claim: Guarantee, loss: GaussianLoss) -> Comparison:
     square = loss.mu_squared
     match claim:
         case GaussianDP():
-            return _real("mu^2", square, claim.mu**2)
+            return _compare_real("mu^2", square, claim.mu**2)
         case ZeroConcentratedDP():
-            return _real("rho = mu^2/2", square.times(Fraction(1, 2)), claim.rho)
+            return _compare_real("rho = mu^2/2", square.times(Fraction(1, 2)), claim.rho)
         case RenyiDP():
             quantity = f"Renyi divergence of order {claim.order} = order mu^2/2"
-            return _real(quantity, square.times(claim.order / 2), claim.epsilon)
+            return _compare_real(quantity, square.times(claim.order / 2), claim.epsilon)
         case ApproximateDP():
             return _gaussian_profile(claim.epsilon, claim.delta, loss)
         case PureDP():
@@ -168,7 +168,7 @@ def _gaussian_profile(epsilon: Fraction, delta: Fraction, loss: GaussianLoss) ->
     attained = Real.of(0)
     if loss.mu_squared.rational != 0:
         attained = Real(lambda: gaussian_formulas.delta(BallNormal(), at.ball(), loss.mu_real.ball()))
-    return _real(f"delta({short_text(epsilon)})", attained, delta)
+    return _compare_real(f"delta({short_text(epsilon)})", attained, delta)
 
 
 def _of_exact(claim: Guarantee, loss: ExactLoss) -> Comparison:
@@ -198,14 +198,14 @@ def _of_curves(claim: Guarantee, loss: PrivacyLoss) -> Comparison:
         return _profile(claim.epsilon, delta, loss)
     if isinstance(claim, RenyiDP | ZeroConcentratedDP):
         with contextlib.suppress(InvalidValue, PrecisionExhausted):
-            found = _divergence(claim, loss)
+            found = _compare_divergence(claim, loss)
             if found.broken or isinstance(claim, RenyiDP):
                 return found
     level = _breaking_level(claim, loss)
     return replace(_profile(level, Fraction(float(claim.delta_upper(float(level)))), loss), decides=False)
 
 
-def _divergence(claim: RenyiDP | ZeroConcentratedDP, loss: PrivacyLoss) -> Comparison:
+def _compare_divergence(claim: RenyiDP | ZeroConcentratedDP, loss: PrivacyLoss) -> Comparison:
     """The Renyi divergence of the order of the claim; of rho, that of the first of some orders that breaks it."""
 
     def at(order: Fraction) -> Comparison:
@@ -274,9 +274,9 @@ def enclosed(quantity: str, attained: Fraction | Enclosure, allowed: Fraction, l
     )
 
 
-def _real(quantity: str, attained: Real, allowed: Fraction) -> Comparison:
+def _compare_real(quantity: str, attained: Real, allowed: Fraction) -> Comparison:
     """A number known to any precision against a rational one, shown in as many digits as tell them apart."""
-    left, right = _sharpest(attained), Enclosure.of(Real.of(allowed))
+    left, right = _sharpest_enclosure(attained), Enclosure.of(Real.of(allowed))
     sign = compare(attained, Real.of(allowed), max_bits=_MOST_BITS)
     return Comparison(
         quantity=quantity,
@@ -297,7 +297,7 @@ def _telling_digits(left: Enclosure, right: Enclosure) -> int:
     return 17 if gap == 0.0 else min(17, max(6, 3 - math.floor(math.log10(gap))))
 
 
-def _sharpest(number: Real) -> Enclosure:
+def _sharpest_enclosure(number: Real) -> Enclosure:
     """The sharpest enclosure; the one at the largest precision of a number that no precision determines."""
     try:
         return Enclosure.of(number)

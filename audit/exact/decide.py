@@ -7,11 +7,13 @@ certificate, the first from below that breaks it is the witness. If there is non
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
+from flint import arb
 
 from dpverdict.audit.exact.comparison import Comparison, compared_above, comparison_of
 from dpverdict.audit.exact.declaration.origin import declared_here
@@ -21,6 +23,8 @@ from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.witness import breaking_witness, event_at, simple_witness
 from dpverdict.audit.exact.worst_case import WorstCase, least_epsilon, worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.domains import LEVEL
+from dpverdict.balls import Enclosure
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.bounds import (
     Above,
@@ -105,8 +109,8 @@ def decide_by_bounds(mechanism: StructuredMechanism, claim: Guarantee, bounds: B
         try:
             if isinstance(entry, WorstPair) and (simple := simple_witness(claim, entry)) is not None:
                 return refuted(simple)
-            if isinstance(entry, Above) and _proves(claim, entry, seen):
-                return _certified(mechanism, claim, bounds, entry, seen)
+            if isinstance(entry, Above) and _proves_claim(claim, entry, seen):
+                return _certified_verdict(mechanism, claim, bounds, entry, seen)
             if (
                 isinstance(entry, Below)
                 and (witness := breaking_witness(mechanism, claim, entry, seen.level)) is not None
@@ -118,7 +122,7 @@ def decide_by_bounds(mechanism: StructuredMechanism, claim: Guarantee, bounds: B
     return Verdict(status=Status.INCONCLUSIVE, mechanism=mechanism.name, claim=claim, loss=loss, reason=reason)
 
 
-def _proves(claim: Guarantee, entry: Above, seen: _Seen) -> bool:
+def _proves_claim(claim: Guarantee, entry: Above, seen: _Seen) -> bool:
     """Whether a bound from above is within the claim."""
     found = compared_above(claim, entry)
     if found is None:
@@ -127,7 +131,9 @@ def _proves(claim: Guarantee, entry: Above, seen: _Seen) -> bool:
     return found.kept
 
 
-def _certified(mechanism: StructuredMechanism, claim: Guarantee, bounds: Bounds, entry: Above, seen: _Seen) -> Verdict:
+def _certified_verdict(
+    mechanism: StructuredMechanism, claim: Guarantee, bounds: Bounds, entry: Above, seen: _Seen
+) -> Verdict:
     """The verdict with the entry that decided as the certificate."""
     found, dominating = seen.nearest, bounds.dominating
     assert found is not None
@@ -147,6 +153,22 @@ def _certified(mechanism: StructuredMechanism, claim: Guarantee, bounds: Bounds,
         loss=None if dominating is None else dominating.loss,
         certificate=certificate,
     )
+
+
+def known_epsilon(mechanism: StructuredMechanism, delta: Fraction) -> Enclosure:
+    """Between what the least epsilon is that a mechanism keeps with ``delta``: attained below, certified above.
+
+    Raises:
+        PrecisionExhausted: a curve is not known there.
+    """
+    bounds = mechanism.privacy_bounds()
+    upper = _least_epsilon(bounds.above, delta)
+    if bounds.worst is not None:
+        lower = bounds.worst.loss.certified_epsilon(delta).lower
+    else:
+        lower = _largest_broken(bounds.below, ApproximateDP(epsilon=Fraction(0), delta=delta), upper)
+    highest = math.inf if upper is None else max(lower, upper)
+    return LEVEL.enclosure(arb(lower).union(arb(highest)))
 
 
 # what is told where nothing decides -----------------------------------------------------------------------------------

@@ -164,7 +164,7 @@ class _Reader:
 
     def _discrete_laplace(self, event: Event, path: str) -> PrivacyLoss:
         rate = _number(event, path, "noise_parameter", least=Fraction(0))
-        if _whole(event, path, "sensitivity") * self._moved() != 1:
+        if _whole_number_field(event, path, "sensitivity") * self._moved() != 1:
             self._refuse(event, path, "only a shift by 1 is exact; compose shifts by 1 for an upper bound")
         return RandomisedResponseLoss(1, rate) if rate else identical_laws()
 
@@ -172,7 +172,10 @@ class _Reader:
         """One bucket against another: kept with probability 1 - p, else drawn from all k."""
         if self.relation is not REPLACE_ONE:
             self._refuse(event, path, "a response has a record to replace: state the relation replace-one")
-        p, k = _number(event, path, "noise_parameter", least=Fraction(0)), _whole(event, path, "num_buckets")
+        p, k = (
+            _number(event, path, "noise_parameter", least=Fraction(0)),
+            _whole_number_field(event, path, "num_buckets"),
+        )
         if p > 1 or k < 1:
             raise InvalidValue(f"{path}.noise_parameter", str(p), "in [0, 1], with at least one bucket", "correct it")
         if k == 1:
@@ -181,7 +184,7 @@ class _Reader:
         return FiniteLoss([own, other, (k - 2) * other], [other, own, (k - 2) * other])
 
     def _repeated(self, event: Event, path: str) -> PrivacyLoss:
-        count, inner = _whole(event, path, "count"), _field(event, path, "event")
+        count, inner = _whole_number_field(event, path, "count"), _field(event, path, "event")
         if count == 0:
             return identical_laws()
         if _name(inner, f"{path}.event") == "PoissonSampledDpEvent":
@@ -234,5 +237,5 @@ def _number(event: Event, path: str, name: str, *, least: Fraction) -> Fraction:
     return value
 
 
-def _whole(event: Event, path: str, name: str) -> int:
+def _whole_number_field(event: Event, path: str, name: str) -> int:
     return whole_number(str(_field(event, path, name)), f"{path}.{name}", at_least=0, at_most=MOST_EVENTS)

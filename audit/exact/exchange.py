@@ -74,27 +74,27 @@ def loss_event(loss: PrivacyLoss) -> DpEvent:
     """
     if isinstance(loss, DisjointLoss):
         return dp_accounting.NonPrivateDpEvent()
-    events = _events(loss)
+    events = _events_of_loss(loss)
     if not events:
         return dp_accounting.NoOpDpEvent()
     return events[0] if len(events) == 1 else dp_accounting.ComposedDpEvent(events)
 
 
-def _events(loss: object) -> list[DpEvent]:
+def _events_of_loss(loss: object) -> list[DpEvent]:
     if isinstance(loss, GaussianLoss):
         silent = loss.mu_real.rational == 0
         return [] if silent else [dp_accounting.GaussianDpEvent(_reciprocal_down(loss.mu_real))]
     if isinstance(loss, LaplaceLoss):
-        return [_repeated(dp_accounting.LaplaceDpEvent(_reciprocal_down(Real.of(s))), n) for s, n in loss.groups]
+        return [_repeated_event(dp_accounting.LaplaceDpEvent(_reciprocal_down(Real.of(s))), n) for s, n in loss.groups]
     if isinstance(loss, ComposedLoss):
-        return [*_events(loss.gaussian), *_events(loss.laplace)]
+        return [*_events_of_loss(loss.gaussian), *_events_of_loss(loss.laplace)]
     if isinstance(loss, BoundedLoss):
-        return [_repeated(event, count) for factor, count in loss.factors for event in _events(factor)]
+        return [_repeated_event(event, count) for factor, count in loss.factors for event in _events_of_loss(factor)]
     remedy = "compose its pessimistic distribution instead: loss.to_pld(interval).pessimistic"
     raise InvalidValue("loss", loss, "Gaussian, Laplace, disjoint or a composition of these", remedy)
 
 
-def _repeated(event: DpEvent, count: int) -> DpEvent:
+def _repeated_event(event: DpEvent, count: int) -> DpEvent:
     return event if count == 1 else dp_accounting.SelfComposedDpEvent(event, count)
 
 

@@ -51,7 +51,7 @@ from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics import gaussian_formulas as formulas
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, log_delta_floats
+from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, DoubleDouble, log_delta_floats
 from dpverdict.numerics.roots import Bracket
 
 _KIND: Final = BallNormal()
@@ -127,7 +127,7 @@ def gdp_mu(loss: PrivacyLoss, down_to_delta: Exact = 0) -> Enclosure:
         return Enclosure.of_ball(arb("inf"))
     if isinstance(loss, GaussianLoss) and loss.certified_delta(0).lower > floor:
         return Enclosure.of(loss.mu_real)
-    order, both = _larger(loss)
+    order, both = _larger_of_both_orders(loss)
     delta = _profile(order)
     with precision(_BITS):
         below, above = _in_the_tail(loss), _of_the_factors(loss)
@@ -179,7 +179,7 @@ def gdp_regret(loss: PrivacyLoss, mu: Exact) -> Enclosure:
             with precision(_BITS):
                 below = _KIND.tail(_KIND.halve(loss.mu_real.ball())) - _KIND.tail(_KIND.halve(ball(exact)))
                 return Enclosure.hull(below.max(arb(0)), below)
-    loss, both = _larger(loss)
+    loss, both = _larger_of_both_orders(loss)
     with precision(_BITS):
         return Enclosure.hull(*_regret_ends(_profile(loss), ball(exact), both=both))
 
@@ -206,12 +206,12 @@ def _delta(loss: PrivacyLoss, epsilon: Fraction) -> arb:
             return loss.profile(epsilon, _PROFILE_BITS)
         except PrecisionExhausted:
             found = loss.certified_delta(epsilon)
-            return _between(found.lower, found.upper)
+            return _ball_between(found.lower, found.upper)
     lower, upper = loss.delta_bounds(np.array(float(epsilon)))
-    return _between(float(lower), float(upper))
+    return _ball_between(float(lower), float(upper))
 
 
-def _between(lower: float, upper: float) -> arb:
+def _ball_between(lower: float, upper: float) -> arb:
     """A ball that holds all numbers between the two, with slack of its own; a zero stays exact."""
     return arb(lower) if lower == upper else arb(lower).union(arb(upper))
 
@@ -228,7 +228,7 @@ def in_both_orders(loss: PrivacyLoss) -> tuple[PrivacyLoss, ...]:
     return (loss,) if other is loss else (loss, other)
 
 
-def _larger(loss: PrivacyLoss) -> tuple[PrivacyLoss, bool]:
+def _larger_of_both_orders(loss: PrivacyLoss) -> tuple[PrivacyLoss, bool]:
     """The larger of both orders, of which epsilon >= 0 says all; else the loss itself, and that it is one order."""
     try:
         orders = in_both_orders(loss)
@@ -253,19 +253,19 @@ def _where_at_most(delta: Curve, floor: Fraction) -> tuple[Fraction, Fraction] |
             high /= 2
         return high / 2, high
     low = high / 2 if high > 1 else Fraction(0)
-    bracket = Bracket(low=low, high=high, at_low=_over(delta(low), level), at_high=_over(delta(high), level))
+    bracket = Bracket(low=low, high=high, at_low=_log_ratio(delta(low), level), at_high=_log_ratio(delta(high), level))
     close = _CLOSE
     for point in bracket.trials(_BITS):
         if bracket.width <= bracket.high * close:
             break
         value = delta(point)
-        bracket.narrow(point, _over(value, level), -1 if value <= level else 1)
+        bracket.narrow(point, _log_ratio(value, level), -1 if value <= level else 1)
         if value > 0:
             close = max(_CLOSE, Fraction(float((value.rad() / value.mid()).mid())))
     return bracket.low - bracket.high * close, bracket.high  # at the lower end itself a sign may be undecided
 
 
-def _over(value: arb, level: arb) -> arb:
+def _log_ratio(value: arb, level: arb) -> arb:
     """The logarithm of value/level, to steer."""
     return (value / level).log() if value > 0 else arb("-inf")
 
@@ -338,7 +338,7 @@ def _mu_of(epsilon: float, logs: Array) -> Array:
     low, high = np.full(logs.shape, math.log(SMALLEST_MU)), np.full(logs.shape, math.log(LARGEST_MU))
     for _ in range(80):
         middle = (low + high) / 2
-        above = log_delta_floats(np.full(logs.shape, epsilon), Pair.of(np.exp(middle))) > logs
+        above = log_delta_floats(np.full(logs.shape, epsilon), DoubleDouble.of(np.exp(middle))) > logs
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return np.where(np.isfinite(logs), np.exp(low), 0.0)
 
@@ -355,7 +355,7 @@ def _is_gdp(delta: Curve, mu: arb, left: Fraction, right: Fraction) -> bool:
 def _in_the_tail(loss: PrivacyLoss) -> arb:
     """The mu of the Gaussian pair that is a part of the first law, against all of the second one."""
     alone, mixed = arb(0), dict.fromkeys(Direction, arb(0))
-    for order, square in _squares(loss):
+    for order, square in _squared_mus_of_pairs(loss):
         if order is None:
             alone += square
         else:
@@ -363,7 +363,7 @@ def _in_the_tail(loss: PrivacyLoss) -> arb:
     return (alone + mixed[Direction.REMOVE].max(mixed[Direction.ADD])).sqrt()
 
 
-def _squares(loss: object) -> Iterator[tuple[Direction | None, arb]]:
+def _squared_mus_of_pairs(loss: object) -> Iterator[tuple[Direction | None, arb]]:
     """mu^2 of every Gaussian pair in a loss, and in which order it is mixed with equal laws; None where it is not."""
     match loss:
         case GaussianLoss():
@@ -371,12 +371,16 @@ def _squares(loss: object) -> Iterator[tuple[Direction | None, arb]]:
         case AllocationLoss():
             yield loss.order, loss.epochs / ball(loss.noise_multiplier) ** 2
         case SampledStep():
-            yield from ((loss.order, square) for order, square in _squares(loss.pair) if order in (None, loss.order))
+            yield from (
+                (loss.order, square)
+                for order, square in _squared_mus_of_pairs(loss.pair)
+                if order in (None, loss.order)
+            )
         case AddRemoveLoss():
-            yield from _squares(loss.remove)
+            yield from _squared_mus_of_pairs(loss.remove)
         case PrivacyLoss() if _is_composed(loss):
             for factor, count in _parts(loss):
-                yield from ((order, count * square) for order, square in _squares(factor))
+                yield from ((order, count * square) for order, square in _squared_mus_of_pairs(factor))
         case _:
             return
 

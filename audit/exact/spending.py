@@ -255,7 +255,7 @@ def account_of(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Acco
     if known is not None and known.status is not Status.INCONCLUSIVE:
         return known
     if len(spent) == 1 and spent[0][1] == 1:
-        above = _closest(spent[0][0], claim)
+        above = _closest_account(spent[0][0], claim)
     else:
         above = held_to(compose_counted([(one.loss, count) for one, count in spent]), claim)
     exact = all(one.is_exact for one, _ in spent)
@@ -269,7 +269,7 @@ def account_of(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Acco
     return below if below.status is Status.REFUTED else above
 
 
-def _closest(one: Spendable, claim: Guarantee) -> Account:
+def _closest_account(one: Spendable, claim: Guarantee) -> Account:
     """One release held to a claim by the bounds at one epsilon, if they prove it; else by the loss that dominates."""
     bounds = one.bounds.above
     closer = [entry for entry in bounds if not isinstance(entry, Dominating | WorstPair)]
@@ -369,7 +369,7 @@ class Odometer:
         for turn in itertools.count():
             if high - low <= 1:
                 return low
-            middle = (low + high) // 2 if turn % 3 == 2 else _between(low, high, under, over)
+            middle = (low + high) // 2 if turn % 3 == 2 else _number_between(low, high, under, over)
             found = account(middle)
             if found.status is Status.CERTIFIED:
                 low, under = middle, _excess(found)
@@ -386,7 +386,7 @@ def _excess(account: Account) -> float:
     return math.log(spent / allowed) if 0 < spent < math.inf and allowed > 0 else math.inf
 
 
-def _between(low: int, high: int, under: float, over: float) -> int:
+def _number_between(low: int, high: int, under: float, over: float) -> int:
     """A number of releases between the two where what is spent is about what is allowed: it grows like a power."""
     middle = (low + high) // 2
     if low > 0 and -math.inf < under <= 0 < over < math.inf:

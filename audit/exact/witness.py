@@ -87,7 +87,7 @@ def simple_witness(claim: Guarantee, entry: WorstPair) -> Witness | None:
     if not (isinstance(claim, ApproximateDP) and isinstance(entry.loss, ExactLoss)):
         return None
     event = entry.loss.simple_event(claim.epsilon)
-    return None if event is None else _simple(claim, entry, event, claim.epsilon)
+    return None if event is None else _witness_of_event(claim, entry, event, claim.epsilon)
 
 
 def event_at(entry: KnownEvent, level: Fraction) -> EventBound | None:
@@ -168,7 +168,7 @@ def _known_event(claim: Guarantee, entry: KnownEvent) -> Witness | None:
     """The first of some epsilons at which the event shows more than the claim allows."""
     for level in [claim.epsilon] if isinstance(claim, ApproximateDP | PureDP) else _LEVELS:
         event = event_at(entry, level)
-        found = None if event is None else _simple(claim, entry, event, level)
+        found = None if event is None else _witness_of_event(claim, entry, event, level)
         if found is not None:
             return found
     return None
@@ -188,19 +188,20 @@ def _tail_event(claim: Guarantee, entry: TailEvents) -> Witness | None:
         value=found.value,
         bound=found.bound,
         statement=f"{found.quantity} exceeds what {claim.describe()} allows: attained at least "
-        f"{_lower(found.value)}, allowed {found.bound.show(6)}; the event has P >= {_lower(p)}, Q <= {_upper(q)}",
+        f"{_lower_text(found.value)}, allowed {found.bound.show(6)}; "
+        f"the event has P >= {_lower_text(p)}, Q <= {_upper_text(q)}",
     )
 
 
-def _lower(number: Enclosure) -> str:
+def _lower_text(number: Enclosure) -> str:
     return number.show(6)[1:].partition(",")[0]
 
 
-def _upper(number: Enclosure) -> str:
+def _upper_text(number: Enclosure) -> str:
     return number.show(6)[:-1].rpartition(", ")[2]
 
 
-def _simple(claim: Guarantee, entry: Below, event: EventBound, level: Fraction) -> Witness | None:
+def _witness_of_event(claim: Guarantee, entry: Below, event: EventBound, level: Fraction) -> Witness | None:
     """The witness of an event with bounded probabilities, if it shows more of delta(level) than the claim allows."""
     allowed = Fraction(float(claim.delta_upper(float(level))))
     if isinstance(claim, ApproximateDP | PureDP):
@@ -233,7 +234,7 @@ def _score_witness(
     q = Enclosure.of(Real(lambda: _NORMAL.tail(threshold.ball())))
     event = (
         f"s(y) >= {threshold.nearest():.17g}, where s(y) = w . (y - E_Q[y]) / mu is N(0,1) under Q, N(mu,1) under P, "
-        f"w = S^-1 (E_P[y] - E_Q[y]){_shown(_direction(mechanism, entry.pair))}, mu = {loss.mu:.17g}"
+        f"w = S^-1 (E_P[y] - E_Q[y]){_weights_in_words(_score_weights(mechanism, entry.pair))}, mu = {loss.mu:.17g}"
     )
     return Witness(
         pair=entry.pair,
@@ -251,10 +252,11 @@ def _score_witness(
 def _disjoint_witness(mechanism: StructuredMechanism, claim: Guarantee, entry: Below) -> Witness:
     """The witness when the worst pair is told apart with certainty: an event of probability 1 under P and 0 under Q."""
     event = "the part of the statistic that carries no noise is that of P"
-    weights = _direction(mechanism, entry.pair)
+    weights = _score_weights(mechanism, entry.pair)
     if weights is not None and isinstance(mechanism, StatisticMechanism):
         embedded = mechanism.decode(mechanism.embed(entry.pair.dataset)[None])[0]
-        event = f"w . y = {float(weights @ embedded)!r} with w{_shown(weights)}: this combination carries no noise"
+        level, words = float(weights @ embedded), _weights_in_words(weights)
+        event = f"w . y = {level!r} with w{words}: this combination carries no noise"
     return Witness(
         pair=entry.pair,
         difference=entry.description,
@@ -323,22 +325,22 @@ def _breaking_order(rho: Fraction, mu: Real) -> int | None:
     return next((a for a in orders if compare(Real(partial(excess, a)), Real.of(0)) == 1), None)
 
 
-def _direction(mechanism: StructuredMechanism, pair: NeighbourPair) -> Array | None:
+def _score_weights(mechanism: StructuredMechanism, pair: NeighbourPair) -> Array | None:
     """The weights of the score; None where the mechanism, which may be anybody's, gives none that can be shown."""
     if not isinstance(mechanism, HasLikelihoodRatio):
         return None
     try:
-        found = guarded(lambda: np.asarray(mechanism.likelihood_direction(pair)[0], dtype=float), _fails)
+        found = guarded(lambda: np.asarray(mechanism.likelihood_direction(pair)[0], dtype=float), _failure_of_mechanism)
     except MechanismFailure:
         return None
     return found if found.ndim == 1 and np.isfinite(found).all() else None
 
 
-def _fails(said: str) -> MechanismFailure:
+def _failure_of_mechanism(said: str) -> MechanismFailure:
     return MechanismFailure("", f"raised {said}", "call it yourself")
 
 
-def _shown(weights: Array | None) -> str:
+def _weights_in_words(weights: Array | None) -> str:
     """Distinct weights with how often each occurs, such as `` = (0.036 on 100 coordinates)``, if there are any."""
     if weights is None:
         return ""

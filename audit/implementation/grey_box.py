@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.exact.declaration.statistic import tried
 from dpverdict.audit.exact.worst_case import worst_case
-from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of, same_batches
+from dpverdict.audit.trials.outcomes.batches import Batch, OutcomeRows, rows_of, same_batches
 from dpverdict.audit.trials.outcomes.inputs import held_safe
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, mechanism_name, with_generator
 from dpverdict.audit.trials.user_code import guarded
@@ -211,10 +211,10 @@ def _check_separate_coordinates(run: Run, dataset: Any, seed: int) -> GreyBoxFin
     name = "coordinates have noise of their own"
     if not isinstance(dataset, np.ndarray) or dataset.dtype.kind not in "biuf":
         return _not_checked(name, "the dataset is no array of numbers")
-    outputs: Batch = Outcomes(())
+    outputs: Batch = OutcomeRows(())
     with contextlib.suppress(MechanismFailure):
         outputs = run(held_safe(np.zeros_like(dataset)), np.random.default_rng(seed))
-    if isinstance(outputs, Outcomes):
+    if isinstance(outputs, OutcomeRows):
         return _not_checked(name, "records of zeros are outside the domain, or the outcome is no array of numbers")
     equal = len(outputs[0]) > 1 and bool((outputs[0] == outputs[0, 0]).all())
     seen = "on records of zeros all coordinates are equal: they share one noise" if equal else "coordinates differ"
@@ -238,7 +238,7 @@ def _check_shape(first: Batch, other: Batch) -> GreyBoxFinding:
 
 
 def _check_kinds(outputs: Batch) -> str:
-    if not isinstance(outputs, Outcomes):
+    if not isinstance(outputs, OutcomeRows):
         return f"{outputs.shape[1]} numbers"
     return " and ".join(sorted({row.describe() for row in outputs.rows}))
 
@@ -250,7 +250,7 @@ def _check_record_order(run: Run, dataset: NDArray[np.generic], seed: int) -> Gr
     seen = "records in another order give the same output"
     if not same:
         far = np.inf
-        if not isinstance(plain, Outcomes) and not isinstance(turned, Outcomes) and plain.shape == turned.shape:
+        if not isinstance(plain, OutcomeRows) and not isinstance(turned, OutcomeRows) and plain.shape == turned.shape:
             far = float(np.abs(plain - turned).max())
         seen = f"another order changes the output by up to {far:.3g}: under the order, or in the last bits of a sum"
     return GreyBoxFinding(name="the order of the records does not show", holds=same, seen=seen, breaks_privacy=False)

@@ -24,7 +24,7 @@ from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.tap.tap_verdict import repeats_needed
 from dpverdict.audit.statistics.proportions import unequal_halves_p_value
 from dpverdict.audit.trials.outcomes.batches import Batch, rows_of, same_batches
-from dpverdict.audit.trials.outcomes.canonical import Outcome
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 from dpverdict.audit.trials.outcomes.inputs import held_safe
 from dpverdict.audit.trials.run import (
     AnyMechanism,
@@ -101,10 +101,12 @@ def sequence_checks(
     )
 
 
-def _one_outcome(sampler: Sampler, other: Sampler, rows: list[Outcome], claim: Guarantee) -> tuple[bool | None, str]:
+def _one_outcome(
+    sampler: Sampler, other: Sampler, rows: list[CanonicalOutcome], claim: Guarantee
+) -> tuple[bool | None, str]:
     """What is known of a mechanism that ended alike in all calls on the dataset, after calls on the neighbour."""
 
-    def call(of: Sampler, index: int) -> Outcome:
+    def call(of: Sampler, index: int) -> CanonicalOutcome:
         return next(rows_of(of.few(1, generator(of.seed, "sequence", index))))
 
     calls = CALLS
@@ -129,7 +131,7 @@ def _one_outcome(sampler: Sampler, other: Sampler, rows: list[Outcome], claim: G
 
 
 def _findings_of_calls(
-    rows: list[Outcome], *, repeats: bool, still: bool, changed: list[str], noise: tuple[bool | None, str]
+    rows: list[CanonicalOutcome], *, repeats: bool, still: bool, changed: list[str], noise: tuple[bool | None, str]
 ) -> Iterator[GreyBoxFinding]:
     yield _sequence_finding(FIXED, *noise)
     drift = describe_dependence(rows) if noise[0] is True else None
@@ -141,7 +143,7 @@ def _findings_of_calls(
     )
 
 
-def describe_dependence(rows: list[Outcome]) -> str | None:
+def describe_dependence(rows: list[CanonicalOutcome]) -> str | None:
     """What shows that outcomes in this order are no independent draws of one law, in words; None if nothing does."""
     n = len(rows)
     kinds = [row.signature for row in rows]

@@ -1,1 +1,1 @@
-"""A process of its own for code of the user's: what it may take, what it says, and what its result rests on."""
+"""A process of its own for the user's code: what it may take, what it says, and what its result rests on."""

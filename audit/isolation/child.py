@@ -42,7 +42,7 @@ def in_a_child(work: Callable[[], R], *, kind: type[R], seconds: float) -> R:
         try:
             os.close(reading)
             with os.fdopen(writing, "wb") as pipe:
-                pipe.write(_answer(work))
+                pipe.write(_answer_of_work(work))
         finally:
             os._exit(0)  # nothing else of this process ends twice
     os.close(writing)
@@ -63,7 +63,7 @@ def forked() -> int:
     return os.fork()
 
 
-def _answer(work: Callable[[], object]) -> bytes:
+def _answer_of_work(work: Callable[[], object]) -> bytes:
     try:
         return pickle.dumps(work())
     except BaseException as error:  # whatever it ends in is told, and ends there

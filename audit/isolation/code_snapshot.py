@@ -82,7 +82,7 @@ class CodeSnapshot:
                 continue
             self._modules[module_name] = module
             for owner, name, value in _parts(module):
-                self._values.append((owner, name, value, _inside(value)))
+                self._values.append((owner, name, value, _code_and_defaults(value)))
                 if _is_foreign(value):
                     self._foreign.add(_full_name(owner, name))
 
@@ -90,7 +90,7 @@ class CodeSnapshot:
         """What is another one by now, or is gone: full names, sorted."""
         found = {name for name, module in self._modules.items() if sys.modules.get(name) is not module}
         for owner, name, value, inside in self._values:
-            now = _inside(value)
+            now = _code_and_defaults(value)
             if vars(owner).get(name) is not value or len(now) != len(inside) or any(map(operator.is_not, now, inside)):
                 found.add(_full_name(owner, name))
         self._take_up()
@@ -128,7 +128,7 @@ def _parts(module: ModuleType) -> Iterator[tuple[Any, str, object]]:
                     yield value, inner, method
 
 
-def _inside(value: object) -> tuple[object, ...]:
+def _code_and_defaults(value: object) -> tuple[object, ...]:
     """What a function does with its arguments and without them: its code and its defaults."""
     if not isinstance(value, FunctionType):
         return ()

@@ -57,7 +57,7 @@ def framed(nonce: bytes, payload: bytes) -> bytes:
 def digest(
     nonce: bytes, payload: bytes, made: Callable[..., bytes] = hmac.digest, kind: object = hashlib.sha256
 ) -> bytes:
-    """What a frame carries beside its text; made by the functions that were there before any code of the user's."""
+    """What a frame carries beside its text; made by the functions that were there before any of the user's code."""
     return made(nonce, payload, kind)
 
 
@@ -75,7 +75,7 @@ def serve() -> None:
     for handle in (1, 2):  # only the runner speaks
         os.dup2(os.open(os.devnull, os.O_WRONLY), handle)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    status = _watch(runner)
+    status = _wait_for_runner(runner)
     _end_descendants(guard)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
@@ -100,7 +100,7 @@ def _line(handle: int) -> bytes:
     return bytes(found)
 
 
-def _watch(runner: int) -> int:
+def _wait_for_runner(runner: int) -> int:
     """The wait status of the runner, which is ended as soon as nobody holds the other end of standard input."""
     import select
 
@@ -158,9 +158,9 @@ def _run(whole: Mapping[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     nonce, own = bytes.fromhex(whole["nonce"]), os.getpid()
-    _limit(whole["memory"])
+    _limit_memory(whole["memory"])
     lock = threading.Lock()
-    dumps, write, number, end = json.dumps, os.write, os.getpid, os._exit  # before any code of the user's is there
+    dumps, write, number, end = json.dumps, os.write, os.getpid, os._exit  # before any of the user's code is there
 
     def tell(kind: str, content: object) -> None:
         if number() != own:  # a copy that the user's code forked
@@ -177,7 +177,7 @@ def _run(whole: Mapping[str, Any]) -> None:
 
         module, _, name = str(whole["entry"]).partition(":")
         work = getattr(importlib.import_module(module), name)
-        asking = [partial(_ask, inbox, nonce)] if whole["asks"] else []
+        asking = [partial(_next_message, inbox, nonce)] if whole["asks"] else []
         tell("result", work(whole["request"], partial(tell, "told"), *asking))
     except BaseException:  # the entry catches what the user's code raises: this is a fault of this program
         import traceback
@@ -189,17 +189,17 @@ def _run(whole: Mapping[str, Any]) -> None:
     end(0)  # no thread and no handler of the user's code runs any more
 
 
-def _ask(inbox: int, nonce: bytes, seconds: float) -> object:
+def _next_message(inbox: int, nonce: bytes, seconds: float) -> object:
     """The next message; None if there is none in that time, or nobody asks any more."""
     with readable(inbox) as ready:
         if not ready(seconds):
             return None
-    head = _exactly(inbox, 40)
-    payload = _exactly(inbox, int.from_bytes(head[:8], "big"))
+    head = _read_exactly(inbox, 40)
+    payload = _read_exactly(inbox, int.from_bytes(head[:8], "big"))
     return json.loads(payload) if head and hmac.compare_digest(digest(nonce, payload), head[8:]) else None
 
 
-def _exactly(handle: int, size: int) -> bytes:
+def _read_exactly(handle: int, size: int) -> bytes:
     """So many bytes; none at the end."""
     found = bytearray()
     while len(found) < size:
@@ -210,7 +210,7 @@ def _exactly(handle: int, size: int) -> bytes:
     return bytes(found)
 
 
-def _limit(memory: int | None) -> None:
+def _limit_memory(memory: int | None) -> None:
     with contextlib.suppress(OSError):  # where memory runs out, the kernel ends this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
     if memory is not None:

@@ -2,7 +2,7 @@
 
 A script finds what lies beside it before anything installed, and so must code under audit. But what is imported later
 to judge it (a part of SciPy, a template library) is searched on the same path, and a ``statistics.py`` of the user's
-would judge in its place. So folders of the user's stand last on ``sys.path``, and a finder puts them first for code
+would judge in its place. So the user's folders stand last on ``sys.path``, and a finder puts them first for code
 that lies in them.
 
 A module is loaded once for all, so one name cannot stand for two files. Where the user's code imports a name that
@@ -59,7 +59,7 @@ def as_written(spec: ModuleSpec) -> ModuleSpec:
 
 @final
 class _Beside:
-    """Finds modules in folders of the user's, for imports by code that lies in them."""
+    """Finds modules in the user's folders, for imports by code that lies in them."""
 
     def __init__(self) -> None:
         self.folders: list[str] = []
@@ -89,11 +89,11 @@ class _Beside:
         return frame is not None and self.holds(frame.f_code.co_filename)
 
     def holds(self, file: str) -> bool:
-        """Whether a file is one of the user's, in a folder or below it."""
+        """Whether a file is one of the user's own, in a folder or below it."""
         return bool(self.around(file))
 
     def around(self, file: str) -> str:
-        """The innermost folder of the user's that a file of theirs lies in or below; empty for any other file."""
+        """The innermost of the user's folders that a file of theirs lies in or below; empty for any other file."""
         path = os.path.abspath(file)
         if path.startswith(installed_folders()):
             return ""
@@ -135,7 +135,7 @@ def asked_by_name() -> Generator[None]:
 
 
 def refuse_shared_names() -> None:
-    """Look at every module of the user's that is loaded: what it imports must be the file beside it, if there is one.
+    """Look at every loaded module of the user: what it imports must be the file beside it, if there is one.
 
     Raises:
         SharedName: something else of that name was loaded before, which the user's code then got.
@@ -147,11 +147,11 @@ def refuse_shared_names() -> None:
         for name in _imported_by(file, _state(file)):
             beside = _file_beside(name, around)
             loaded = getattr(sys.modules.get(name), "__file__", None)
-            if beside is not None and name in sys.modules and not _is(loaded, beside):
+            if beside is not None and name in sys.modules and not _is_same_file(loaded, beside):
                 raise SharedName(name, beside)
 
 
-def _is(loaded: object, beside: str) -> bool:
+def _is_same_file(loaded: object, beside: str) -> bool:
     return isinstance(loaded, str) and os.path.realpath(loaded) == os.path.realpath(beside)
 
 
@@ -196,7 +196,7 @@ def _is_needed(name: str, folders: Sequence[str]) -> bool:
     spec = PathFinder.find_spec(name, others)
     places = [] if spec is None else [spec.origin or "", *(spec.submodule_search_locations or ())]
     owners = {distribution_of(place) for place in places} - {None}
-    return any(_plain(str(owner)) in required() for owner in owners)
+    return any(_canonical_name(str(owner)) in required() for owner in owners)
 
 
 @lru_cache(maxsize=1)
@@ -208,7 +208,7 @@ def required() -> frozenset[str]:
         more = set[str]()
         for name in frontier:
             try:
-                more |= {_plain(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in _requires(name)}
+                more |= {_canonical_name(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in _requirements_of(name)}
             except importlib.metadata.PackageNotFoundError:
                 continue
         frontier = more - found
@@ -234,9 +234,9 @@ _AT_LEAST: Final = frozenset(
 """Known where this package runs from its sources, without metadata of its own, and what is optional."""
 
 
-def _requires(name: str) -> list[str]:
+def _requirements_of(name: str) -> list[str]:
     return [line for line in importlib.metadata.requires(name) or [] if "extra ==" not in line]
 
 
-def _plain(name: str) -> str:
+def _canonical_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,4 +1,4 @@
-"""A process of its own for code of the user's: a fresh interpreter with limits, and one private channel back.
+"""A process of its own for the user's code: a fresh interpreter with limits, and one private channel back.
 
     this process --request--> guard --fork--> runner --frames--> this process
 
@@ -173,7 +173,7 @@ class Isolated:
         self._what, self.limits, self._nonce = what, limits, secrets.token_bytes(32)
         self._deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
         self._process: Final = subprocess.Popen(
-            [sys.executable, *_flags(), guard.__file__],
+            [sys.executable, *_interpreter_flags(), guard.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -216,12 +216,12 @@ class Isolated:
         """
         frame = self._frames.next(self._process, self._deadline)
         if frame is None:
-            raise _unfinished(self._process, self._prints, self._what, self.limits, self._deadline)
+            raise _failure_of_unfinished(self._process, self._prints, self._what, self.limits, self._deadline)
         return frame
 
     def end(self) -> None:
         """End it and everything that it started."""
-        _end(self._process)
+        _end_process(self._process)
         self._prints.close()
 
     def _write(self, data: bytes) -> None:
@@ -231,7 +231,7 @@ class Isolated:
             self._process.stdin.flush()
 
 
-def _flags() -> list[str]:
+def _interpreter_flags() -> list[str]:
     """Those of this interpreter, as multiprocessing passes them on, and none of the folder it is started in."""
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     return [*flags, "-P"]
@@ -247,7 +247,7 @@ def _path() -> list[str]:
     return [os.path.abspath(entry) for entry in sys.path if kept(entry)]
 
 
-def _unfinished(
+def _failure_of_unfinished(
     process: subprocess.Popen[bytes], prints: _Tail, what: str, limits: Limits, deadline: float | None
 ) -> MechanismFailure:
     if deadline is not None and time.monotonic() >= deadline and process.poll() is None:
@@ -275,7 +275,7 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end_process(process: subprocess.Popen[bytes]) -> None:
     """Let the guard end everything; if it cannot, end what is left of its group."""
     assert process.stdin is not None
     assert process.stdout is not None

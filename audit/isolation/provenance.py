@@ -20,6 +20,7 @@ import importlib.machinery
 import importlib.metadata
 import json
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -28,7 +29,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Final, final
 
 UNSEEN: Final[Mapping[str, str]] = {
@@ -52,8 +53,22 @@ NETWORK: Final = "it uses the network"
 READERS: Final = ("h5py", "pyarrow", "netCDF4", "tables", "duckdb", "polars", "fastparquet", "zarr", "lmdb", "cv2")
 """Libraries that read files of data without Python's own ``open``."""
 
+_ARROW: Final = "pyarrow"
+_ARROW_IN_MEMORY: Final = frozenset(
+    {"_compute", "_compute_docstrings", "_generated_version", "compute", "ipc", "lib", "pandas_compat", "types", "util",
+     "vendored"}
+)  # fmt: skip
+"""The modules of pyarrow that pandas loads to hold columns in memory. What pandas reads files with is in others."""
+_ARROW_READS: Final = re.compile(
+    rb"OSFile|memory_map|MemoryMappedFile|input_stream|open_file|open_stream|RecordBatch(?:File|Stream)Reader"
+)
+"""What opens a file in those; an installed library that names one of them may. Of other code the bare word counts."""
+
 _ON_PURPOSE: Final = ("dpverdict.audit.isolation.child", "forked")
 """Where this package makes copies of a process; the module is not imported here, as little is before a recorder."""
+
+_CORES: Final = ("joblib.externals.loky.backend.context", "_count_physical_cores")
+"""Where joblib starts a program that counts the cores."""
 
 _NO_DATA: Final = ("/proc/", "/sys/", "/dev/")
 
@@ -108,7 +123,7 @@ class Provenance:
         if self.python != python_version():
             return f"Python was {self.python}"
         for name, was in self.distributions.items():
-            if _distribution(name) != tuple(was):
+            if _distribution_record(name) != tuple(was):
                 return f"the package {name} was another one"
         for path, content in self.files.items():
             if file_hash(path) != content:
@@ -178,14 +193,14 @@ def _is_there(module: str, folder: str) -> bool:
     return os.path.isdir(path) or any(os.path.exists(path + end) for end in importlib.machinery.all_suffixes())
 
 
-def _distribution(name: str) -> tuple[str, str] | None:
+def _distribution_record(name: str) -> tuple[str, str] | None:
     """Version and hash of the RECORD of an installed distribution.
 
-    Only `_sites` are searched: a build leaves metadata of the same name in the folder of the sources, which may be the
-    current folder of one process and not of another.
+    Only `_site_folders` are searched: a build leaves metadata of the same name in the folder of the sources, which may
+    be the current folder of one process and not of another.
     """
     try:
-        found = next(iter(importlib.metadata.distributions(name=name, path=list(_sites()))))
+        found = next(iter(importlib.metadata.distributions(name=name, path=list(_site_folders()))))
         return found.version, hashlib.sha256((found.read_text("RECORD") or "").encode()).hexdigest()
     except (StopIteration, OSError):
         return None
@@ -211,6 +226,7 @@ class Recorder:
         self._imports: set[str] = set()
         self._unseen: str | None = None
         self._hashes: dict[str, tuple[tuple[int, ...] | None, str | None]] = {}
+        self._names_arrow: dict[str, bool] = {}
         for module in list(sys.modules.values()):
             self._loaded(_file_of(module))
         sys.addaudithook(self._hook)
@@ -242,7 +258,7 @@ class Recorder:
             elif event == "import":
                 self._imports.add(str(arguments[0]))
             elif event in UNSEEN and self._unseen is None and not (self._network and UNSEEN[event] == NETWORK):
-                self._unseen = None if _of_this_package(event) else UNSEEN[event]
+                self._unseen = None if _tells_no_data(event) else UNSEEN[event]
         except Exception as error:  # a hook that raises would stop the user's code
             self._unseen = f"what it uses could not be followed ({type(error).__name__})"
 
@@ -267,7 +283,12 @@ class Recorder:
 
     def _loaded(self, file: str | None) -> None:
         """The state of a module's file when it was loaded: a later one is not what runs."""
-        if file and not file.startswith("<") and os.path.isabs(file) and not file.startswith((*_sites(), *_standard())):
+        if (
+            file
+            and not file.startswith("<")
+            and os.path.isabs(file)
+            and not file.startswith((*_site_folders(), *_standard_library_folders()))
+        ):
             self._stats.setdefault(file, _state(file))
 
     def _listed(self, event: str, folder: object) -> None:
@@ -297,18 +318,19 @@ class Recorder:
         files: dict[str, str | None] = {}
         for name, module in sorted(sys.modules.items()):
             if unseen is None and name in READERS:
-                unseen = f"it loads {name}, which reads files by itself"
+                by = self._user_of_arrow() if name == _ARROW else name
+                unseen = None if by is None else f"it loads {by}, which reads files by itself"
             file = _file_of(module)
             if file is None:
                 continue
             of = distribution_of(file)
             if of is not None and of not in distributions:
-                found = _distribution(of)
+                found = _distribution_record(of)
                 if found is not None:
                     distributions[of] = found
             if of in distributions:
                 continue
-            if not file.startswith(_standard()):
+            if not file.startswith(_standard_library_folders()):
                 files[file] = self._hash(file)
                 if files[file] is None and unseen is None:
                     unseen = f"the module {name} cannot be read again from {file}"
@@ -327,6 +349,35 @@ class Recorder:
             not_there=self._not_there(),
             unseen=unseen,
         )
+
+    def _user_of_arrow(self) -> str | None:
+        """pyarrow, and who uses it; None if it was loaded by pandas alone, which then holds columns in it.
+
+        What pandas reads with it (`read_parquet`, `read_feather`, the engine of `read_csv`) loads a module that is not
+        loaded otherwise. Code of others has to name it in order to open a file: then what it does is not known.
+        """
+        if "pandas" not in sys.modules:
+            return _ARROW
+        for name, module in list(sys.modules.items()):
+            top, _, rest = name.partition(".")
+            if top == _ARROW:
+                if rest and rest.partition(".")[0] not in _ARROW_IN_MEMORY:
+                    return name
+            elif top != "pandas":
+                file = _file_of(module)
+                if file is not None and not file.startswith(_own_folder()) and self._has_arrow(file):
+                    return f"{_ARROW} by {name}"
+        return None
+
+    def _has_arrow(self, file: str) -> bool:
+        if file not in self._names_arrow:
+            try:
+                content, installed = Path(file).read_bytes(), file.startswith(_site_folders())
+                found = _ARROW.encode() in content and (not installed or _ARROW_READS.search(content) is not None)
+                self._names_arrow[file] = found
+            except OSError:
+                self._names_arrow[file] = True
+        return self._names_arrow[file]
 
     def _hash(self, path: str) -> str | None:
         """The hash of a file, looked up while the file is as it was."""
@@ -362,10 +413,19 @@ def search_first(folder: str) -> None:
     _FIRST.insert(0, folder)
 
 
-def _of_this_package(event: str) -> bool:
-    """Whether an event is the copy that `in_a_child` makes, to run again what this process runs as well."""
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
-    return event == "os.fork" and (frame.f_globals.get("__name__"), frame.f_code.co_name) == _ON_PURPOSE
+def _tells_no_data(event: str) -> bool:
+    """Whether an event is the copy that `in_a_child` makes, to run again what this process runs as well.
+
+    Or joblib counting the cores of the machine, by a program, for the trees that tell outcomes apart: like ``/proc``.
+    """
+    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]  # the stack has no other name
+    if event == "os.fork":
+        return frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) == _ON_PURPOSE
+    while event == "subprocess.Popen" and frame is not None and frame.f_globals.get("__name__") == "subprocess":
+        frame = frame.f_back
+    if frame is None or event != "subprocess.Popen":
+        return False
+    return frame.f_globals.get("__name__") == _CORES[0] and frame.f_code.co_name.startswith(_CORES[1])
 
 
 def _state(path: str) -> tuple[int, ...] | None:
@@ -388,7 +448,7 @@ def _file_of(module: ModuleType | None) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def _sites() -> tuple[str, ...]:
+def _site_folders() -> tuple[str, ...]:
     """The folders of installed distributions, each with a separator at its end."""
     found = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
     found |= {entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))}
@@ -396,8 +456,8 @@ def _sites() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _standard() -> tuple[str, ...]:
-    """The folders of the standard library, which go with the version of Python; those of `_sites` may lie within."""
+def _standard_library_folders() -> tuple[str, ...]:
+    """The folders of the standard library, which go with the version of Python; `_site_folders` may lie within."""
     found = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
     return tuple(sorted(os.path.abspath(entry) + os.sep for entry in found))
 
@@ -405,20 +465,26 @@ def _standard() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def installed_folders() -> tuple[str, ...]:
     """Folders whose files are not data."""
-    return (*_sites(), *_standard(), os.path.abspath(Path(__file__).parents[2]) + os.sep)
+    return (*_site_folders(), *_standard_library_folders(), _own_folder())
+
+
+@lru_cache(maxsize=1)
+def _own_folder() -> str:
+    """The folder of this package."""
+    return os.path.abspath(Path(__file__).parents[2]) + os.sep
 
 
 def distribution_of(file: str) -> str | None:
     """The installed distribution that a file belongs to; None if there is none."""
-    for folder in _sites():
+    for folder in _site_folders():
         if file.startswith(folder):
             top = file[len(folder) :].split(os.sep)[0]
-            return _owners(folder).get(top)
+            return _owners_of_files(folder).get(top)
     return None
 
 
 @lru_cache(maxsize=8)
-def _owners(folder: str) -> dict[str, str]:
+def _owners_of_files(folder: str) -> dict[str, str]:
     """Which distribution the files and folders of a folder of installed distributions belong to."""
     found: dict[str, str] = {}
     for one in importlib.metadata.distributions(path=[folder]):

@@ -52,10 +52,10 @@ class Gumbel(Law):
 
     def losses(self, moves: Moves) -> list[PrivacyLoss]:
         """One loss a draw."""
-        return [_moved(float(move)) for move, count in moves.items() for _ in range(count)]
+        return [_loss_of_move(float(move)) for move, count in moves.items() for _ in range(count)]
 
 
-def _moved(shift: float) -> PrivacyLoss:
+def _loss_of_move(shift: float) -> PrivacyLoss:
     """Both orders: the noise against itself moved up, and its mirror image."""
     orders = [
         compose(additive_noise_loss(law(), shift, relative_error=1e-12))

@@ -96,6 +96,14 @@ class PrivacyLoss(ABC):
         """Whether the certified methods have an answer: they do for every loss but some compositions."""
         return True
 
+    @property
+    def float64_is_a_bound(self) -> bool:
+        """Whether float64 curves are the side of certified bounds that claims less privacy, instead of a value between.
+
+        Then ``epsilon`` is inf where nothing above is certain.
+        """
+        return False
+
     # the two laws in words --------------------------------------------------------------------------------------------
 
     @property
@@ -134,7 +142,7 @@ class PrivacyLoss(ABC):
     @final
     def delta(self, epsilon: Exact | Reals) -> float | Array:
         """The privacy profile: the hockey-stick divergence of P from Q at ``epsilon``."""
-        return fast(epsilon, EPSILON, self._delta, self._delta_balls if self.is_certified else None)
+        return fast(epsilon, EPSILON, self._delta, self._nearest(self._delta_balls))
 
     @overload
     def log_delta(self, epsilon: Exact) -> float: ...
@@ -143,7 +151,7 @@ class PrivacyLoss(ABC):
     @final
     def log_delta(self, epsilon: Exact | Reals) -> float | Array:
         """The natural logarithm of the profile, for values that float64 cannot hold; -inf where delta is 0."""
-        return fast(epsilon, EPSILON, self._log_delta, self._log_delta_balls if self.is_certified else None)
+        return fast(epsilon, EPSILON, self._log_delta, self._nearest(self._log_delta_balls))
 
     @overload
     def epsilon(self, delta: Exact) -> float: ...
@@ -152,7 +160,7 @@ class PrivacyLoss(ABC):
     @final
     def epsilon(self, delta: Exact | Reals) -> float | Array:
         """The smallest epsilon >= 0 with delta(epsilon) <= ``delta``; inf if there is none."""
-        return fast(delta, DELTA, self._epsilon, self._epsilon_balls if self.is_certified else None)
+        return fast(delta, DELTA, self._epsilon, self._nearest(self._epsilon_balls))
 
     @overload
     def beta(self, alpha: Exact) -> float: ...
@@ -161,12 +169,17 @@ class PrivacyLoss(ABC):
     @final
     def beta(self, alpha: Exact | Reals) -> float | Array:
         """The trade-off function: the least type II error (on P) of a test of level ``alpha`` (on Q)."""
-        return fast(alpha, ALPHA, self._beta, self._beta_balls if self.is_certified else None)
+        return fast(alpha, ALPHA, self._beta, self._nearest(self._beta_balls))
 
     @final
     def advantage(self) -> float:
         """The total variation distance delta(0)."""
-        return float(self._advantage_ball()) if self.is_certified else float(self._delta(np.zeros(())))
+        nearest = self.is_certified and not self.float64_is_a_bound
+        return float(self._advantage_ball()) if nearest else float(self._delta(np.zeros(())))
+
+    def _nearest(self, balls: Callable[[Sequence[Exact]], list[arb]]) -> Callable[[Sequence[Exact]], list[arb]] | None:
+        """The balls, where their midpoints are the values in float64."""
+        return balls if self.is_certified and not self.float64_is_a_bound else None
 
     @overload
     def renyi(self, order: Exact) -> float: ...
@@ -633,6 +646,11 @@ class AddRemoveLoss(PrivacyLoss):
         """Whether both losses are."""
         return self.remove.is_certified and self.add.is_certified
 
+    @property
+    def float64_is_a_bound(self) -> bool:
+        """Whether it is of either loss."""
+        return self.remove.float64_is_a_bound or self.add.float64_is_a_bound
+
     def reversed(self) -> AddRemoveLoss:
         """The two orders, exchanged."""
         return AddRemoveLoss(remove=self.add, add=self.remove)
@@ -646,7 +664,7 @@ class AddRemoveLoss(PrivacyLoss):
 
     def delta_at_most(self, epsilon: Fraction) -> arb:
         """An upper bound on both profiles, where one is faster than they are; else 1."""
-        return _larger([self.remove.delta_at_most(epsilon)], [self.add.delta_at_most(epsilon)])[0]
+        return _larger_balls([self.remove.delta_at_most(epsilon)], [self.add.delta_at_most(epsilon)])[0]
 
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the larger profile, at epsilons of any shape."""
@@ -664,7 +682,7 @@ class AddRemoveLoss(PrivacyLoss):
         return np.minimum(low, other_low), np.minimum(high, other_high)
 
     def _delta(self, epsilon: Array) -> Array:
-        if self.is_certified and isinstance(self.remove, BallLoss):
+        if self.is_certified and not self.float64_is_a_bound and isinstance(self.remove, BallLoss):
             return rounded(self._delta_balls, epsilon)
         return np.maximum(self.remove._delta(epsilon), self.add._delta(epsilon))
 
@@ -689,18 +707,18 @@ class AddRemoveLoss(PrivacyLoss):
             if not (point >= 0 and self.add.delta_at_most(point) < value)
         ]
         others = self.add._delta_balls([exact[i] for i in open_])
-        for i, other in zip(open_, _larger([values[i] for i in open_], others), strict=True):
+        for i, other in zip(open_, _larger_balls([values[i] for i in open_], others), strict=True):
             values[i] = other
         return values
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return _larger(self.remove._log_delta_balls(epsilons), self.add._log_delta_balls(epsilons))
+        return _larger_balls(self.remove._log_delta_balls(epsilons), self.add._log_delta_balls(epsilons))
 
     def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
         values = self.remove._epsilon_balls(deltas)
         for i, (delta, value) in enumerate(zip(deltas, values, strict=True)):
             if not (value.is_finite() and self.add.delta_at_most(as_fraction(value.lower())) <= ball(exactly(delta))):
-                values[i] = _larger([value], self.add._epsilon_balls([delta]))[0]
+                values[i] = _larger_balls([value], self.add._epsilon_balls([delta]))[0]
         return values
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
@@ -709,10 +727,10 @@ class AddRemoveLoss(PrivacyLoss):
             return [one.min(other) for one, other in both]
 
     def _renyi_balls(self, orders: Sequence[Exact]) -> list[arb]:
-        return _larger(self.remove._renyi_balls(orders), self.add._renyi_balls(orders))
+        return _larger_balls(self.remove._renyi_balls(orders), self.add._renyi_balls(orders))
 
     def _advantage_ball(self) -> arb:
-        return _larger([self.remove._advantage_ball()], [self.add._advantage_ball()])[0]
+        return _larger_balls([self.remove._advantage_ball()], [self.add._advantage_ball()])[0]
 
     def __repr__(self) -> str:
         return f"AddRemoveLoss(remove={self.remove!r}, add={self.add!r})"
@@ -724,6 +742,6 @@ TwoOrders = AddRemoveLoss
 _BITS = 128
 
 
-def _larger(ones: Sequence[arb], others: Sequence[arb]) -> list[arb]:
+def _larger_balls(ones: Sequence[arb], others: Sequence[arb]) -> list[arb]:
     with precision(_BITS):
         return [one.max(other) for one, other in zip(ones, others, strict=True)]

@@ -92,8 +92,9 @@ class BoundedLoss(PrivacyLoss):
     ``epsilon_bounds``, ``beta_bounds``, ``log_delta_bounds``). With a factor of which only float64 tails are known,
     such as a `CustomLoss`, they are float64, with every rounding and truncation bounded and included, as far as these
     tails are as accurate as they say: never called certified. The float64 methods return the side that claims less
-    privacy: ``delta``, ``log_delta`` and ``epsilon`` the upper bounds, ``beta`` the lower one. ``renyi`` is the sum of
-    those of the factors.
+    privacy: ``delta``, ``log_delta``, ``epsilon`` and ``advantage`` the upper bounds, ``beta`` the lower one, however
+    far apart the bounds are: ``epsilon`` is inf where ``certified_epsilon`` ends at inf. ``renyi`` is the sum of those
+    of the factors.
 
     Where the tails of all factors are certified (``is_certified``), so are the bounds: there the laws are composed in
     whole numbers (`dpverdict.audit.losses.lattice.whole`), on finer and finer lattices until they are a relative 1e-6
@@ -118,14 +119,16 @@ class BoundedLoss(PrivacyLoss):
     def __init__(self, factors: Sequence[tuple[Factor, int]], interval: float | None = None) -> None:
         if not factors:
             raise InvalidValue("factors", "[]", "not empty", "give at least one loss to compose")
-        spreads = [(_spread(part), count) for part, count in _parts(factors)]  # refuses a loss that has no tails
+        spreads = [
+            (_spread_of_factor(part), count) for part, count in _parts(factors)
+        ]  # refuses a loss that has no tails
         self._factors = tuple(factors)
         known = {factor.law.interval for factor, _ in factors if isinstance(factor, PldLoss)}
         if len(known) > 1 or (known and interval is not None and Fraction(interval) not in known):
             remedy = "make all distributions with one interval"
             raise InvalidValue("interval", ", ".join(map(str, sorted(known))), "the same for all losses", remedy)
         if interval is None:
-            interval = float(known.pop()) if known else _aligned(factors, spreads)
+            interval = float(known.pop()) if known else _default_interval_of(factors, spreads)
         self.interval = interval
 
     @property
@@ -142,6 +145,11 @@ class BoundedLoss(PrivacyLoss):
     def is_certified(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Whether the tails of all factors are, so that there are certified bounds on the profile."""
         return all(_has_certified_tails(factor) for factor, _ in _parts(self.factors))
+
+    @property
+    def float64_is_a_bound(self) -> bool:
+        """Yes: of a number in text or of a fraction too."""
+        return True
 
     def explain(self) -> str:
         """The factors, how the bounds are computed, and how wide they are at epsilon = 0."""
@@ -465,7 +473,7 @@ def _has_certified_tails(factor: Factor) -> bool:
     return all(tail.rel_accuracy_bits() >= _TAIL_BITS or tail.is_exact() for tail in tails)
 
 
-def _spread(factor: Factor) -> float:
+def _spread_of_factor(factor: Factor) -> float:
     if isinstance(factor, FiniteLoss):  # an infinite loss has no place on the lattice
         with precision(_BITS):
             atoms = [(float(mass), float(loss)) for mass, loss in factor.atom_balls()]
@@ -473,7 +481,7 @@ def _spread(factor: Factor) -> float:
     return factor.spread() if isinstance(factor, PrivacyLoss) else spread(factor.tails)
 
 
-def _aligned(factors: Sequence[tuple[Factor, int]], spreads: Sequence[tuple[float, int]]) -> float:
+def _default_interval_of(factors: Sequence[tuple[Factor, int]], spreads: Sequence[tuple[float, int]]) -> float:
     """The default interval, and with few kinds of atoms, one that divides that of the most frequent factor.
 
     It is so large that neither a factor much wider than the others nor the composition makes the lattice too long.
@@ -536,7 +544,7 @@ def whole_laws(
             atoms, others = atoms_within(factor.groups[0], BITS - math.floor(min(math.log2(above / _TAIL), 0)))
             return laws_of_atoms(atoms, interval, arb(0), tilt, others=others)
     assert isinstance(factor, PrivacyLoss)  # its tails are certified
-    first, last = _range(factor, interval, tilt, above)
+    first, last = _lattice_range_of(factor, interval, tilt, above)
     levels = [i * interval for i in range(first, last + 1)]
     if isinstance(factor, LaplaceLoss) and len(factor.groups) == 1 and factor.groups[0][1] == 1:
         with precision(BITS + _BITS):
@@ -544,12 +552,12 @@ def whole_laws(
     return laws_of_tails(*factor.upper_tails(levels, _TAIL_BITS), first, interval, tilt)
 
 
-def _range(factor: PrivacyLoss, interval: Fraction, tilt: Fraction, above: float) -> tuple[int, int]:
+def _lattice_range_of(factor: PrivacyLoss, interval: Fraction, tilt: Fraction, above: float) -> tuple[int, int]:
     """The first and the last point of a lattice that leaves next to nothing below, of tilted mass, and above."""
     first, last = lattice_range(factor.tails, float(interval), _TAIL)
     if not tilt:
         return first, last
-    last = max(_last(factor, interval, above), last)
+    last = max(_last_point(factor, interval, above), last)
     knots = np.linspace(float(first * interval), float(last * interval), _POINTS)
     masses = masses_between(factor.tails(knots)).p
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -558,7 +566,7 @@ def _range(factor: PrivacyLoss, interval: Fraction, tilt: Fraction, above: float
     return max(first, math.floor(knots[kept[0]] / float(interval)) - 1), last  # beyond it the loss counts as infinite
 
 
-def _last(factor: PrivacyLoss, interval: Fraction, above: float) -> int:
+def _last_point(factor: PrivacyLoss, interval: Fraction, above: float) -> int:
     """About the first point with at most so much mass above it: looked for on coarser lattices too, which reach on."""
     step = float(interval)
     while True:
@@ -604,11 +612,11 @@ def tilted_composition(
     largest = max((float(factor.profile(epsilon, _LEAST_BITS).lower()) for factor, _ in known), default=0.0)
     above = max(largest * _SHARE / count, _LEAST_MASS)
     laws = [(*_floats(factor, interval, above), times) for factor, times in known]
-    tilt = Fraction(_chernoff(laws, float(epsilon)))
+    tilt = Fraction(_chernoff_exponent(laws, float(epsilon)))
     spans = [0.0]
     for factor, _ in known:
         if not isinstance(factor, PldLoss | FiniteLoss):
-            first, last = _range(factor, interval, tilt, above)
+            first, last = _lattice_range_of(factor, interval, tilt, above)
             spans.append((last - first) / _MOST_CELLS)
     step = interval * 2 ** max(0, math.ceil(math.log2(max(max(spans), 1.0))))
     return WholeComposition([(whole_laws(factor, step, tilt, above), times) for factor, times in known], step, tilt)
@@ -629,13 +637,13 @@ def _floats(factor: PrivacyLoss, interval: Fraction, above: float) -> tuple[Arra
             return table[:, 0], table[:, 1]
     first, last = lattice_range(factor.tails, float(interval), _TAIL)
     if above < _TAIL:
-        last = max(_last(factor, interval, above), last)
+        last = max(_last_point(factor, interval, above), last)
     knots = np.linspace(float(first * interval), float(last * interval), _POINTS)
     masses = masses_between(factor.tails(knots)).p
     return (knots[1:] + knots[:-1]) / 2, masses
 
 
-def _chernoff(laws: Sequence[tuple[Array, Array, int]], epsilon: float) -> float:
+def _chernoff_exponent(laws: Sequence[tuple[Array, Array, int]], epsilon: float) -> float:
     """The exponent theta > 0 of the least E exp(theta (L - epsilon)), about."""
     width = max(float(losses[-1] - losses[0]) / losses.size for losses, _, _ in laws)
     widest = max(float(np.abs(losses).max()) for losses, _, _ in laws)

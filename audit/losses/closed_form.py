@@ -26,7 +26,7 @@ from dpverdict.checks import check_not_negative_real, check_positive, check_whol
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics import gaussian, gaussian_floats
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.gaussian_floats import Pair
+from dpverdict.numerics.gaussian_floats import DoubleDouble
 from dpverdict.numerics.text import exact_text
 
 
@@ -237,16 +237,16 @@ class GaussianLoss(PrivacyLoss):
 _REMEDY = "give the GDP parameter, or its square, as a number that is not negative"
 
 
-def _pair(mu: Real) -> Pair | None:
+def _pair(mu: Real) -> DoubleDouble | None:
     """mu to 106 bits; None beyond the range of the float64 formulas."""
     if not gaussian_floats.SMALLEST_MU <= mu.nearest() <= gaussian_floats.LARGEST_MU:
         return None
     if mu.rational is not None:
-        return Pair.nearest(mu.rational)
+        return DoubleDouble.nearest(mu.rational)
     value = refine(mu.ball, bits=120)
     high = float(value)
     with precision(140):
-        return Pair(np.asarray(high), np.asarray(float(value - high)))
+        return DoubleDouble(np.asarray(high), np.asarray(float(value - high)))
 
 
 def _profile_of_equal_laws(epsilon: Real) -> arb:

@@ -26,7 +26,7 @@ from flint import arb
 from dpverdict.audit.losses.domains import LEVEL, TRADE_OFF
 from dpverdict.balls import ball, doublings, precision
 from dpverdict.errors import PrecisionExhausted
-from dpverdict.numerics.roots import Bracket, as_fraction
+from dpverdict.numerics.roots import Bracket, as_fraction, bisected, doubled
 
 Curve: TypeAlias = Callable[[Fraction, int], arb]
 """``curve(epsilon, bits)`` certainly encloses a decreasing function of epsilon at any rational epsilon of either sign,
@@ -42,6 +42,9 @@ JUST_BELOW_ZERO = arb(-NOTHING, NOTHING)
 """A ball that holds all numbers from -2 `NOTHING` to 0."""
 
 _FIRST_BITS = 96
+_COARSE_BITS = 20  # where a bracket is wide, of a curve that costs more the more bits it has
+_COARSE = 1 << 8  # how wide: the part of an end that it is not below
+_FACTORS = (Fraction(17, 16), Fraction(5, 4), Fraction(2), Fraction(4), Fraction(16), Fraction(1 << 10))  # of a guess
 _MAX_BITS = 1 << 14
 _MAX_EPSILON = 1 << 64
 _MAX_TRIALS = 1000
@@ -75,7 +78,9 @@ def log_between(lower: arb, upper: arb) -> arb:
     return upper.log().union(lower.log() if lower > 0 else arb("-inf"))
 
 
-def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = None) -> arb:
+def epsilon_ball(
+    profile: Curve, delta: Fraction, *, highest: Fraction | None = None, guess: Fraction | None = None
+) -> arb:
     """The smallest epsilon >= 0 with delta(epsilon) <= delta, for 0 < delta; exactly 0 if delta(0) <= delta.
 
     The profile is certainly above ``delta`` at the lower end of the ball returned, and certainly at or below it at the
@@ -85,21 +90,26 @@ def epsilon_ball(profile: Curve, delta: Fraction, *, highest: Fraction | None = 
         profile: the curve delta(epsilon).
         delta: the level, a rational number > 0.
         highest: an epsilon where the profile is certainly at most ``delta`` (the pure epsilon of the loss), if known.
+        guess: about the result, for a profile that costs more the more bits it has: the search begins there.
 
     Raises:
         PrecisionExhausted: a sign stays undecided, or the profile stays above ``delta`` up to epsilon = 2^64.
     """
-    at_zero, sign = _logarithm(profile, Fraction(0), delta)
+    first = _FIRST_BITS if guess is None else _COARSE_BITS
+    at_zero, sign = _log_ratio_with_sign(profile, Fraction(0), delta, first=first)
     if sign <= 0:
         return arb(0)
     if highest is not None:
         bracket = Bracket(low=Fraction(0), high=highest, at_low=at_zero, at_high=arb("-inf"))
+    elif guess is not None and guess > 0:
+        bracket = _bracket_around(profile, delta, at_zero, guess)
     else:
         bracket = _bracket_to_the_right(profile, delta, at_zero)
     for point in bracket.trials(_FIRST_BITS):
         if bracket.width * 2 ** (ACCURACY + 1) <= bracket.high:
             break
-        bracket.narrow(point, *_logarithm(profile, point, delta))
+        bits = first if bracket.width * _COARSE > bracket.high else _FIRST_BITS
+        bracket.narrow(point, *_log_ratio_with_sign(profile, point, delta, first=bits))
     with precision(ACCURACY + 40):
         return ball(bracket.low).union(ball(bracket.high))
 
@@ -131,20 +141,24 @@ def beta_ball(
     Raises:
         PrecisionExhausted: line and chord do not meet, or no epsilon in [-2^64, 2^64] has q(epsilon) on either side.
     """
-    bracket = _around_zero(q_tail, alpha) if guess is None else _bracket(q_tail, alpha, *guess, _FIRST_BITS)
+    bracket = (
+        _around_zero(q_tail, alpha) if guess is None else _bracket_around_guess(q_tail, alpha, *guess, _FIRST_BITS)
+    )
 
     def from_profile(epsilon: Fraction, bits: int) -> arb:
         return 1 - profile(epsilon, bits)
 
     rest = from_profile if complement is None else complement
     for bits in doublings(_FIRST_BITS, _MAX_BITS):
-        value = _sandwich(rest, q_tail, alpha, bracket, bits)
+        value = _beta_between_line_and_chord(rest, q_tail, alpha, bracket, bits)
         if value is not None:
             return value
     raise PrecisionExhausted("beta", _MAX_BITS, "move alpha away from 0 and 1")
 
 
-def _sandwich(complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracket, bits: int) -> arb | None:
+def _beta_between_line_and_chord(
+    complement: Curve, q_tail: Curve, alpha: Fraction, bracket: Bracket, bits: int
+) -> arb | None:
     """beta(alpha) from the bracket, which is narrowed; None when more bits are needed."""
     with precision(bits + 16):
         level = ball(alpha)
@@ -195,12 +209,14 @@ def _point_of_slope(slope: arb, bracket: Bracket) -> Fraction | None:
     return point if bracket.low < point < bracket.high else None
 
 
-def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int | None = None) -> tuple[arb, int]:
+def _log_ratio_with_sign(
+    curve: Curve, point: Fraction, level: Fraction, *, undecided: int | None = None, first: int = _FIRST_BITS
+) -> tuple[arb, int]:
     """log(curve(point)/level) with its certain sign; -1 when it is 0.
 
     ``undecided`` is the answer where the first bits do not decide; without it more bits are used.
     """
-    for bits in doublings(_FIRST_BITS, _MAX_BITS):
+    for bits in doublings(first, _MAX_BITS):
         value = curve(point, bits)
         with precision(bits + 16):
             goal = ball(level)
@@ -216,12 +232,12 @@ def _logarithm(curve: Curve, point: Fraction, level: Fraction, *, undecided: int
 
 
 def _around_zero(curve: Curve, level: Fraction) -> Bracket:
-    at_zero, sign = _logarithm(curve, Fraction(0), level, undecided=-1)
+    at_zero, sign = _log_ratio_with_sign(curve, Fraction(0), level, undecided=-1)
     if sign > 0:
         return _bracket_to_the_right(curve, level, at_zero)
     high, at_high = Fraction(0), at_zero
     for size in doublings(1, _MAX_EPSILON):
-        value, sign = _logarithm(curve, Fraction(-size), level, undecided=-1)
+        value, sign = _log_ratio_with_sign(curve, Fraction(-size), level, undecided=-1)
         if sign > 0:
             return Bracket(low=Fraction(-size), high=high, at_low=value, at_high=at_high)
         high, at_high = Fraction(-size), value
@@ -231,11 +247,31 @@ def _around_zero(curve: Curve, level: Fraction) -> Bracket:
 def _bracket_to_the_right(curve: Curve, level: Fraction, at_zero: arb) -> Bracket:
     low, at_low = Fraction(0), at_zero
     for size in doublings(1, _MAX_EPSILON):
-        value, sign = _logarithm(curve, Fraction(size), level, undecided=1)
+        value, sign = _log_ratio_with_sign(curve, Fraction(size), level, undecided=1)
         if sign < 0:
             return Bracket(low=low, high=Fraction(size), at_low=at_low, at_high=value)
         low, at_low = Fraction(size), value
     raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon up to 2^64 is large enough: there may be none")
+
+
+def _bracket_around(curve: Curve, level: Fraction, at_zero: arb, guess: Fraction) -> Bracket:
+    """A bracket from points near a guess > 0, further and further from it."""
+    value, sign = _log_ratio_with_sign(curve, guess, level, first=_COARSE_BITS)
+    if sign > 0:
+        low, at_low = guess, value
+        for factor in _FACTORS:
+            value, sign = _log_ratio_with_sign(curve, guess * factor, level, first=_COARSE_BITS)
+            if sign < 0:
+                return Bracket(low=low, high=guess * factor, at_low=at_low, at_high=value)
+            low, at_low = guess * factor, value
+        return _bracket_to_the_right(curve, level, at_zero)
+    high, at_high = guess, value
+    for factor in _FACTORS:
+        value, sign = _log_ratio_with_sign(curve, guess / factor, level, first=_COARSE_BITS)
+        if sign > 0:
+            return Bracket(low=guess / factor, high=high, at_low=value, at_high=at_high)
+        high, at_high = guess / factor, value
+    return Bracket(low=Fraction(0), high=high, at_low=at_zero, at_high=at_high)
 
 
 Enclosed: TypeAlias = Callable[[Fraction], arb]
@@ -246,6 +282,7 @@ FARTHEST = Fraction(1 << 12)
 
 _BITS = 128
 _GUESSES = 60
+_ESTIMATED_BITS = 8
 _FIRST = Fraction(1, 1 << 40)  # of the range of epsilon: the first distance to either side
 _GROWTH = 4
 
@@ -283,7 +320,9 @@ def epsilon_between(enclosed: Enclosed, delta: Fraction, highest: Fraction) -> a
         return LEVEL.ball(ball(ends[0]), ball(ends[1]))
 
 
-def epsilon_by_bounds(profile: Curve, enclosed: Enclosed, at_most: Enclosed, delta: Fraction) -> arb:
+def epsilon_by_bounds(
+    profile: Curve, enclosed: Enclosed, at_most: Enclosed, delta: Fraction, *, guess: Fraction | None = None
+) -> arb:
     """The smallest epsilon >= 0 with delta(epsilon) <= ``delta``, of a profile that some epsilons are too far out for.
 
     Args:
@@ -291,6 +330,7 @@ def epsilon_by_bounds(profile: Curve, enclosed: Enclosed, at_most: Enclosed, del
         enclosed: the profile at every epsilon, as closely as it is known.
         at_most: upper bounds on it for epsilon >= 0 that are quick.
         delta: the level, 0 < delta < 1.
+        guess: as of `epsilon_ball`.
     """
 
     def near(epsilon: Fraction, bits: int) -> arb:
@@ -301,9 +341,25 @@ def epsilon_by_bounds(profile: Curve, enclosed: Enclosed, at_most: Enclosed, del
         return profile(epsilon, bits)
 
     try:
-        return epsilon_ball(near, delta)
+        return epsilon_ball(near, delta, guess=guess)
     except PrecisionExhausted:  # so many bits there are not
         return epsilon_between(enclosed, delta, first_within(at_most, delta / 2))
+
+
+def estimated_epsilon(log_size: Callable[[float], float], delta: Fraction) -> Fraction | None:
+    """About where a profile is delta, from estimates of its logarithm at epsilon >= 0; None where these say nothing."""
+    if not delta > 0:
+        return None
+    level = math.log(delta.numerator) - math.log(delta.denominator)
+
+    def above(epsilon: float) -> bool:
+        size = log_size(epsilon)
+        return math.isfinite(size) and size > level
+
+    if not above(0.0):
+        return None
+    _, high = bisected(above, *doubled(above, 0.0, 2.0**-40, most=float(FARTHEST)), steps=_ESTIMATED_BITS)
+    return Fraction(high) if high < FARTHEST else None
 
 
 def first_within(at_most: Enclosed, level: Fraction) -> Fraction:
@@ -424,7 +480,7 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
         with precision(bits + 16):
             return value, (value / ball(alpha)).log()
 
-    bracket = _bracket(q_tail, alpha, low, high, bits)
+    bracket = _bracket_around_guess(q_tail, alpha, low, high, bits)
     most = bits + _MAX_SMOOTH_BITS
     while bits <= most:
         first = (bracket.low,) if bracket.width < _CLOSE else ()  # a good guess is enough by itself
@@ -447,7 +503,7 @@ def smooth_beta_ball(q_tail: Curve, alpha: Fraction, *, low: Fraction, high: Fra
     raise PrecisionExhausted("beta", most, "move alpha away from 0 and 1")
 
 
-def _bracket(q_tail: Curve, alpha: Fraction, low: Fraction, high: Fraction, bits: int) -> Bracket:
+def _bracket_around_guess(q_tail: Curve, alpha: Fraction, low: Fraction, high: Fraction, bits: int) -> Bracket:
     """The guess, each end moved outward by doubled steps until its sign is certain."""
     width = high - low
     ends: list[tuple[Fraction, arb]] = []

@@ -147,7 +147,7 @@ def fast(
         nearest = _float_equal_to(rational)
         if nearest is None and balls is not None:
             return midpoint(balls([rational])[0])
-        return float(floats(np.asarray(_aside(rational, domain) if nearest is None else nearest)))
+        return float(floats(np.asarray(_float_beside(rational, domain) if nearest is None else nearest)))
     array = _float_array(value)
     if array is not None:
         return floats(domain.floats(array))
@@ -156,7 +156,7 @@ def fast(
     if len(equal) == len(exact):
         return floats(np.array(equal, dtype=np.float64))
     if balls is None:
-        return floats(np.array([_aside(number, domain) for number in exact], dtype=np.float64))
+        return floats(np.array([_float_beside(number, domain) for number in exact], dtype=np.float64))
     return np.array([midpoint(entry) for entry in balls(exact)], dtype=np.float64)
 
 
@@ -204,7 +204,7 @@ def _float_equal_to(rational: Fraction) -> float | None:
     return nearest if rational == nearest else None
 
 
-def _aside(rational: Fraction, domain: Domain) -> float:
+def _float_beside(rational: Fraction, domain: Domain) -> float:
     """The next float64 at which a curve claims no more privacy: a larger level of a test, a smaller anything else."""
     sign = -1 if domain is ALPHA else 1
     try:

@@ -41,9 +41,9 @@ def print_catalogue(console: Console | None = None) -> None:
     for parameters_taken, wrongs in families.items():
         title = f"Known-wrong variants ({_options(parameters_taken)})"
         value = "true mu^2" if isinstance(wrongs[0], Mutant) else "true epsilon"
-        zoo = plain_table(title, "name", "what is wrong", value, _scope(parameters_taken))
+        zoo = plain_table(title, "name", "what is wrong", value, _scope_in_words(parameters_taken))
         for wrong in wrongs:
-            zoo.add_row(Text(ZOO + wrong.name), Text(wrong.title), Text(wrong.formula), Text(_refutable(wrong)))
+            zoo.add_row(Text(ZOO + wrong.name), Text(wrong.title), Text(wrong.formula), Text(_where_refutable(wrong)))
         console.print(zoo)
     console.print(
         Text(
@@ -59,13 +59,13 @@ def _options(parameters: tuple[str, ...]) -> str:
     return " ".join(map(option, parameters))
 
 
-def _scope(parameters: tuple[str, ...]) -> str:
+def _scope_in_words(parameters: tuple[str, ...]) -> str:
     if "horizon" in parameters:
         return "refutable at k = 5, T <= 62"
     return f"refutable at {'mu = 1, ' if 'mu' in parameters else ''}d <= {LARGEST_DIM_SHOWN}"
 
 
-def _refutable(wrong: broken.Wrong) -> str:
+def _where_refutable(wrong: broken.Wrong) -> str:
     if not isinstance(wrong, Mutant):
         return wrong.where_refutable()
     dims = range(wrong.least_dim, LARGEST_DIM_SHOWN + 1)

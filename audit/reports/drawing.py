@@ -65,7 +65,7 @@ _SETTINGS: Final[dict[Any, Any]] = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PlotLine:
     """A curve to draw.
 
     Attributes:
@@ -101,7 +101,7 @@ class Mark:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Box:
+class PlotBox:
     """A rectangle of a trade-off plot, in which a measured point of the trade-off function lies."""
 
     alpha_lower: float
@@ -110,7 +110,7 @@ class Box:
     beta_upper: float
 
 
-def _draw_lines(axes: Axes, claimed: Line, exact: Line | None, marks: Sequence[Mark]) -> None:
+def _draw_lines(axes: Axes, claimed: PlotLine, exact: PlotLine | None, marks: Sequence[Mark]) -> None:
     """The curves, and the marks above them; what is not a positive number on a logarithmic axis is left out."""
     if exact is not None:
         axes.plot(exact.x, exact.y, color=EXACT, linewidth=3.2, solid_capstyle="round", label=exact.label)
@@ -124,7 +124,7 @@ def _draw_lines(axes: Axes, claimed: Line, exact: Line | None, marks: Sequence[M
 
 
 def trade_off_figure(
-    *, claimed: Line, exact: Line | None, boxes: Sequence[Box], marks: Sequence[Mark], name: str
+    *, claimed: PlotLine, exact: PlotLine | None, boxes: Sequence[PlotBox], marks: Sequence[Mark], name: str
 ) -> str:
     """Type II error against type I error: what the claim allows, what is exact, what was measured."""
 
@@ -152,7 +152,13 @@ def trade_off_figure(
 
 
 def profile_figure(
-    *, claimed: Line, exact: Line | None, measured: Line | None, marks: Sequence[Mark], floor: float, name: str
+    *,
+    claimed: PlotLine,
+    exact: PlotLine | None,
+    measured: PlotLine | None,
+    marks: Sequence[Mark],
+    floor: float,
+    name: str,
 ) -> str:
     """delta against epsilon, delta on a logarithmic scale from ``floor`` to 1; what is 0 there is not drawn."""
 
@@ -219,10 +225,10 @@ def draw_svg(
         draw(axes)
         drawing = io.StringIO()
         figure.savefig(drawing, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return _inline(drawing.getvalue(), title=title, description=description, name=name)
+    return _drawing_in_page(drawing.getvalue(), title=title, description=description, name=name)
 
 
-def _inline(drawing: str, *, title: str, description: str, name: str) -> str:
+def _drawing_in_page(drawing: str, *, title: str, description: str, name: str) -> str:
     """The drawing as part of a page: no prologue, no size, own identifiers, roles for colours, a text alternative."""
     body = drawing[drawing.index("<svg") :]
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)

@@ -18,8 +18,8 @@ from dpverdict.audit.reports.drawing import (
     BAD,
     CLAIM,
     SAMPLE,
-    Line,
     Mark,
+    PlotLine,
     covariance_figure,
     profile_figure,
     trade_off_figure,
@@ -67,7 +67,7 @@ def trade_off(report: Report) -> ReportFigure:
     claim, loss = report.claim, report.worst.loss if report.worst is not None else None
     evenly = (1 - np.cos(np.linspace(0, np.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
     alphas = np.unique([*evenly, float(FALSE_ALARMS)])
-    claimed = Line(x=alphas, y=np.asarray(claim.beta_lower(alphas)), label="claimed, at least")
+    claimed = PlotLine(x=alphas, y=np.asarray(claim.beta_lower(alphas)), label="claimed, at least")
     through = None if loss is None else loss.through_points(FLOOR)
     exact = None
     if through is not None:
@@ -76,14 +76,14 @@ def trade_off(report: Report) -> ReportFigure:
         exact = _line(report, alphas, loss.certified_beta(alphas).upper)
     boxes = () if report.test is None else measured_boxes(report.test)
     said, marks = "", []
-    at = None if exact is None else _worst(report, claimed.y - exact.y)
+    at = None if exact is None else _worst_index(report, claimed.y - exact.y)
     if exact is not None and at is not None:
         promised, missed = told_apart(100 * float(claimed.y[at]), Fraction(100 * float(exact.y[at])), at_least)
         level = decimal(Fraction(100 * float(alphas[at])), 3)
         said = (
             f" Worst violation: at {level} % false alarms {missed} % are missed, and at least {promised} % was claimed."
         )
-        marks = [_violation(alphas[at], exact.y[at], claimed.y[at])]
+        marks = [_violation_mark(alphas[at], exact.y[at], claimed.y[at])]
     drawing = trade_off_figure(claimed=claimed, exact=exact, boxes=boxes, marks=marks, name="trade-off")
     caption = (
         "The share of members that the best attacker misses, for each share of false alarms. A curve below the claim "
@@ -99,11 +99,11 @@ def profile(report: Report) -> ReportFigure:
     claim, loss = report.claim, report.worst.loss if report.worst is not None else None
     delta = own_delta(claim)
     own = promised_epsilon(claim, delta)
-    evenly = np.linspace(0, _reach(report, own), POINTS)
+    evenly = np.linspace(0, _epsilon_shown(report, own), POINTS)
     epsilons = np.unique([*evenly, *([] if own is None or own > evenly[-1] else [float(own)])])
     stated = [Fraction(round(epsilon * 1000), 1000) for epsilon in np.linspace(0, float(evenly[-1]), 9).tolist()]
     through = None if loss is None else loss.through_points(FLOOR)
-    claimed = Line(x=epsilons, y=np.asarray(claim.delta_upper(epsilons)), label="claimed, at most")
+    claimed = PlotLine(x=epsilons, y=np.asarray(claim.delta_upper(epsilons)), label="claimed, at most")
     exact = None
     if through is not None:
         exact = _line(report, epsilons, through.delta(epsilons), (through.epsilons, through.deltas))
@@ -113,17 +113,17 @@ def profile(report: Report) -> ReportFigure:
     if own is not None and own <= evenly[-1]:
         label = f"claim: epsilon {at_most(own, 3)} at delta {decimal(delta)}"
         marks.append(Mark(x=float(own), y=max(float(delta), FLOOR), label=label, role=CLAIM))
-    at = None if exact is None else _worst(report, exact.y - claimed.y)
+    at = None if exact is None else _worst_index(report, exact.y - claimed.y)
     if exact is not None and at is not None:
         allowed = delta if own is not None and epsilons[at] == float(own) else Fraction(float(claimed.y[at]))
         found, promised = told_apart(float(exact.y[at]), allowed, decimal)
         level = decimal(Fraction(float(epsilons[at])), 3)
         said = f" Worst violation: at epsilon {level} delta is {found}, and at most {promised} was claimed."
-        marks.append(_violation(epsilons[at], exact.y[at], max(claimed.y[at], FLOOR)))
+        marks.append(_violation_mark(epsilons[at], exact.y[at], max(claimed.y[at], FLOOR)))
     drawing = profile_figure(
         claimed=claimed,
         exact=exact,
-        measured=None if report.test is None else _measured(report.test, epsilons),
+        measured=None if report.test is None else _measured_line(report.test, epsilons),
         marks=[*marks, *_measured_epsilons(report, delta)],
         floor=FLOOR,
         name="profile",
@@ -136,14 +136,14 @@ def profile(report: Report) -> ReportFigure:
     return ReportFigure(title="Privacy profile", caption=caption, drawing=drawing, tables=(table,))
 
 
-def _line(report: Report, x: Array, y: Array, dots: tuple[Array, Array] | None = None) -> Line:
+def _line(report: Report, x: Array, y: Array, dots: tuple[Array, Array] | None = None) -> PlotLine:
     """The exact curve of a report, with what is certain of it."""
     what = "exact" if report.worst is not None and report.worst.exact else "a bound"
     label = f"{what}, certified" if dots is None else f"{what}, certified at the dots, smooth between"
-    return Line(x=x, y=y, label=label if np.nanmax(y, initial=0.0) > 0 else "exact: 0 everywhere", dots=dots)
+    return PlotLine(x=x, y=y, label=label if np.nanmax(y, initial=0.0) > 0 else "exact: 0 everywhere", dots=dots)
 
 
-def _worst(report: Report, excess: Array) -> int | None:
+def _worst_index(report: Report, excess: Array) -> int | None:
     """Where an exact curve breaks the claim most; None where the report is not refuted, or no point shows it."""
     if report.status is not Status.REFUTED or report.worst is None or not report.worst.exact:
         return None
@@ -151,18 +151,18 @@ def _worst(report: Report, excess: Array) -> int | None:
     return at if excess[at] > 0 else None
 
 
-def _violation(x: float, found: float, promised: float) -> Mark:
+def _violation_mark(x: float, found: float, promised: float) -> Mark:
     return Mark(x=float(x), y=float(found), label="worst violation", role=BAD, promised=float(promised))
 
 
-def _measured(test: DistinguishingTest, epsilons: Array) -> Line | None:
+def _measured_line(test: DistinguishingTest, epsilons: Array) -> PlotLine | None:
     """What the rectangles imply of the profile: delta >= 1 - beta - exp(epsilon) alpha at each upper corner."""
     boxes = measured_boxes(test)
     if not boxes:
         return None
     growth = np.exp(np.minimum(epsilons, _LARGEST_EXPONENT))
     least = np.max([1 - box.beta_upper - growth * box.alpha_upper for box in boxes], axis=0)
-    return Line(x=epsilons, y=np.where(least > 0, least, np.nan), label="measured, at least")
+    return PlotLine(x=epsilons, y=np.where(least > 0, least, np.nan), label="measured, at least")
 
 
 def _measured_epsilons(report: Report, own: Fraction) -> list[Mark]:
@@ -195,9 +195,11 @@ def covariance(entries: Mapping[str, Fraction]) -> ReportFigure | None:
     )
 
 
-def _reach(report: Report, own: Fraction | None) -> float:
+def _epsilon_shown(report: Report, own: Fraction | None) -> float:
     """The epsilon up to which there is something to see: where the curves reach the floor of the plot."""
-    ends = [_end(report.claim.delta_upper)] + ([] if report.worst is None else [_end(report.worst.loss.delta)])
+    ends = [_end_of_profile(report.claim.delta_upper)] + (
+        [] if report.worst is None else [_end_of_profile(report.worst.loss.delta)]
+    )
     tests = [test for test in (report.test, report.sequential) if test is not None]
     ends += [1.25 * test.epsilon_lower for test in tests if test.epsilon_lower is not None]
     if own is not None and isinstance(report.claim, PureDP | ApproximateDP):
@@ -205,7 +207,7 @@ def _reach(report: Report, own: Fraction | None) -> float:
     return min(max([end for end in ends if 0 < end < math.inf], default=10.0), FARTHEST)
 
 
-def _end(curve: Callable[[float], float]) -> float:
+def _end_of_profile(curve: Callable[[float], float]) -> float:
     """Where a profile reaches the floor of the plot; infinite if it is beyond `FARTHEST`."""
     grid = np.geomspace(0.01, FARTHEST, 400)
     end = bisect_left(grid, True, key=lambda epsilon: float(curve(float(epsilon))) <= FLOOR)

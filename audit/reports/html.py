@@ -54,19 +54,19 @@ def render(template: str, **values: object) -> str:
 
     environment = Environment(
         autoescape=True,
-        finalize=_visible,
+        finalize=_with_visible_characters,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=FunctionLoader(_resource),
+        loader=FunctionLoader(_template_text),
     )
     environment.filters["shape"] = _shape
     environment.filters["drawing"] = Markup
-    environment.filters["unbroken"] = _unbroken
+    environment.filters["unbroken"] = _with_unbroken_numbers
     return environment.get_template(template).render(**values)
 
 
-def _visible(value: object) -> object:
+def _with_visible_characters(value: object) -> object:
     """Text of others with escapes for what cannot be seen: no name hides, or turns round, what stands beside it."""
     from markupsafe import Markup
 
@@ -77,7 +77,7 @@ def style_sheet() -> str:
     """The style of every page, as markup."""
     from markupsafe import Markup
 
-    return Markup(_resource("report.css"))
+    return Markup(_template_text("report.css"))
 
 
 def _parts(report: Report) -> dict[str, object]:
@@ -109,7 +109,7 @@ def _tiles(report: Report) -> Iterator[tuple[str, str, str, str]]:
         yield from (("statistical", name, bound, "") for name, bound in list(report.key_facts()[1].items())[:1])
 
 
-def _unbroken(text: str) -> str:
+def _with_unbroken_numbers(text: str) -> str:
     """The text as markup in which no line ends within a number such as 1e-6, where a browser may break one."""
     from markupsafe import Markup, escape
 
@@ -127,5 +127,5 @@ def _shape(cell: str) -> str:
     return "number" if re.fullmatch(r"[\[\d.+-][\d.,e+\- \]a-z/]*", cell) else "text"
 
 
-def _resource(name: str) -> str:
+def _template_text(name: str) -> str:
     return resources.files("dpverdict.audit.reports").joinpath("templates", name).read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.implementation.tap.confirmation import Confirmation
 from dpverdict.audit.implementation.tap.tap_verdict import TapVerdict
 from dpverdict.audit.losses.base import curves_of
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.evidence.exact import ExactEvidence
 from dpverdict.audit.reports.evidence.low_bits import LowBitsEvidence
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence, SequentialEvidence
@@ -95,10 +95,10 @@ class Report:
         return replace(self, evidence=(*(one for one in self.evidence if one.name not in kinds), *evidence))
 
     @cached_property
-    def known(self) -> Known:
+    def known(self) -> OtherEvidence:
         """What the evidence says together, for a kind that is read beside the others."""
         decided = [one.decides for one in self.evidence if one.decides is not None]
-        known = Known(
+        known = OtherEvidence(
             claim=self.claim,
             exact=decided[0] if decided else None,
             mu=None if self.worst is None else gdp_parameter(self.worst.loss),
@@ -111,7 +111,7 @@ class Report:
         """The sentence to read first when two kinds of evidence contradict each other; None when they do not."""
         return self._disagreement_of(self.known)
 
-    def _disagreement_of(self, known: Known) -> str | None:
+    def _disagreement_of(self, known: OtherEvidence) -> str | None:
         for one in sorted(self.evidence, key=lambda one: -one.urgency):
             said = one.contradiction(known)
             if said is not None:
@@ -123,7 +123,7 @@ class Report:
         """How the statistical evidence stands to the exact verdict, in a sentence; None without both."""
         return self.known.agreement
 
-    def _agreement_of(self, known: Known) -> str | None:
+    def _agreement_of(self, known: OtherEvidence) -> str | None:
         if known.exact is None or self.test is None:
             return None
         disagreement = self._disagreement_of(known)

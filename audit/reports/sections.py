@@ -19,14 +19,14 @@ LEADING: Final = ("traced", "traced_pair")
 
 def sections(report: Report) -> tuple[Section, ...]:
     """Every section of the report that has something to say, in reading order."""
-    found = [_subject(report)]
+    found = [_subject_section(report)]
     for one in report.evidence:
         found += one.sections(report.known)
     found.sort(key=lambda one: one.anchor not in LEADING)
-    return (*found, *_assumptions(report), _reproduction(report))
+    return (*found, *_assumptions_section(report), _reproduction_section(report))
 
 
-def _subject(report: Report) -> Section:
+def _subject_section(report: Report) -> Section:
     named = {"mechanism": report.name, **report.parameters, "claim": report.claim.describe()}
     return Section(anchor="subject", title="What was audited", evidence=EvidenceKind.NONE, tables=(facts(named),))
 
@@ -38,7 +38,7 @@ def assumptions_of(report: Report) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*report.assumptions, *certified)))
 
 
-def _assumptions(report: Report) -> Iterator[Section]:
+def _assumptions_section(report: Report) -> Iterator[Section]:
     rows = tuple((f"{i}", text) for i, text in enumerate(assumptions_of(report), 1))
     if rows:
         yield Section(anchor="assumptions", title="Assumptions", evidence=EvidenceKind.NONE, tables=(Table(rows=rows),))
@@ -50,7 +50,7 @@ LAST_BITS: Final = (
 )
 
 
-def _reproduction(report: Report) -> Section:
+def _reproduction_section(report: Report) -> Section:
     named = {} if report.command is None else {"command": report.command}
     named["seed"] = "none: nothing was sampled" if report.seed is None else str(report.seed)
     if report.versions:

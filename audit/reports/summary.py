@@ -69,7 +69,7 @@ class Summary:
     found: str
 
 
-def _concludes(one: Evidence, status: Status) -> bool:
+def _leads_to(one: Evidence, status: Status) -> bool:
     """Whether evidence leads to a status by itself."""
     return one.decides is status or (status is Status.REFUTED and one.refutes)
 
@@ -101,19 +101,21 @@ def summary_of(
     claimed = f"{claim.describe()}: {meaning(claim)}"
     promised = promised_epsilon(claim, delta)
     if promised is not None and not isinstance(claim, PureDP | ApproximateDP):
-        claimed += f"; epsilon {_up(promised)} at delta {decimal(delta)}"
-    epsilon = None if worst is None else _certain(partial(worst.certified_epsilon, delta))
+        claimed += f"; epsilon {_rounded_up(promised)} at delta {decimal(delta)}"
+    epsilon = None if worst is None else _if_enclosed(partial(worst.certified_epsilon, delta))
     if disagreement is not None:
         sentence = disagreement
     elif verdict is not None and verdict.status is status:
         sentence = _exact_sentence(status, claim, worst, verdict, epsilon, promised)
-    elif (deciding := next((one.answer for one in others if _concludes(one, status)), None)) is not None:
+    elif (deciding := next((one.answer for one in others if _leads_to(one, status)), None)) is not None:
         sentence = deciding
     else:
         sentence = _sampled_sentence(claim, tests)
     if warning is not None and disagreement is None:
         sentence += f" {warning}"
-    found = _found(status, delta, worst, epsilon, tests) or "; ".join(one.found for one in others if one.found)
+    found = _found_in_a_line(status, delta, worst, epsilon, tests) or "; ".join(
+        one.found for one in others if one.found
+    )
     return Summary(
         sentence=sentence,
         decision=DECISIONS[status.name],
@@ -167,54 +169,58 @@ def _exact_sentence(
     """Of the exact verdict, with the worst pair's epsilon at `own_delta`, and the claim's."""
     if status is Status.INCONCLUSIVE or worst is None:
         return verdict.answer
-    say = _kept if status is Status.CERTIFIED else _broken
+    say = _said_if_kept if status is Status.CERTIFIED else _said_if_broken
     said = say(claim, worst, epsilon, promised)
     return verdict.answer if said is None else f"{verdict.trust} {said}".lstrip()
 
 
-def _kept(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promised: Fraction | None) -> str | None:
-    missed = _certain(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).lower)
+def _said_if_kept(
+    claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promised: Fraction | None
+) -> str | None:
+    missed = _if_enclosed(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).lower)
     parts = []
     if missed is not None:
-        left = f"still misses {'' if worst.exact else 'at least '}{_percent(Fraction(missed))} of the members"
+        left = f"still misses {'' if worst.exact else 'at least '}{_percent_down(Fraction(missed))} of the members"
         parts.append(
-            f"Whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms "
+            f"Whoever attacks a release with {_percent_down(FALSE_ALARMS)} false alarms "
             f"{left if missed > _WORTH_COUNTING else 'may find practically every member'}"
         )
     if epsilon is not None and promised is not None and math.isfinite(epsilon.upper):
-        found, allowed = _up(Fraction(epsilon.upper)), _up(promised)
+        found, allowed = _rounded_up(Fraction(epsilon.upper)), _rounded_up(promised)
         least, where = "" if worst.exact else "at most ", f"at delta {decimal(own_delta(claim), 6)}"
         how = "as claimed" if found == allowed else f"{allowed} is claimed"
         parts.append(f"epsilon is {least}{found} {where}, {how}")
     return f"{': '.join(parts)}." if parts else None
 
 
-def _broken(claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promised: Fraction | None) -> str | None:
+def _said_if_broken(
+    claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promised: Fraction | None
+) -> str | None:
     """The first of these that shows the difference: epsilon at a delta, or what an attacker misses."""
     if not worst.exact:
         return None
     own = own_delta(claim)
     for delta in (own, *DELTAS):
-        found = epsilon if delta == own else _certain(partial(worst.loss.certified_epsilon, delta))
+        found = epsilon if delta == own else _if_enclosed(partial(worst.loss.certified_epsilon, delta))
         allowed = promised if delta == own else promised_epsilon(claim, delta)
         if found is not None and allowed is not None and found.lower > allowed:
             numbers = told_apart(found.lower, allowed, decimal)
             return (
                 f"The promise is broken: the true epsilon is {numbers[0]} at delta {decimal(delta, 6)}, and "
-                f"{numbers[1]} was claimed{_attack(claim, worst)}."
+                f"{numbers[1]} was claimed{_attack_in_words(claim, worst)}."
             )
-    attack = _attack(claim, worst)
+    attack = _attack_in_words(claim, worst)
     return f"The promise is broken{attack}." if attack else None
 
 
-def _attack(claim: Guarantee, worst: WorstCase) -> str:
-    missed = _certain(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).upper)
+def _attack_in_words(claim: Guarantee, worst: WorstCase) -> str:
+    missed = _if_enclosed(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).upper)
     promised = claimed_beta_lower(claim, FALSE_ALARMS)
     if missed is None or Fraction(at_most(100 * Fraction(missed), 2)) >= Fraction(at_least(100 * promised, 2)):
         return ""
     return (
-        f"; whoever attacks a release with {_percent(FALSE_ALARMS)} false alarms misses only "
-        f"{at_most(100 * Fraction(missed), 2)} % of the members, not {_percent(promised)}"
+        f"; whoever attacks a release with {_percent_down(FALSE_ALARMS)} false alarms misses only "
+        f"{at_most(100 * Fraction(missed), 2)} % of the members, not {_percent_down(promised)}"
     )
 
 
@@ -250,7 +256,7 @@ def _bound(
     return None
 
 
-def _found(
+def _found_in_a_line(
     status: Status,
     delta: Fraction,
     worst: WorstCase | None,
@@ -261,8 +267,8 @@ def _found(
     found = []
     if worst is not None:
         least = "" if worst.exact else "at most "
-        shown = _nearly if worst.exact and status is Status.REFUTED else _at_most
-        mu = _certain(lambda: gdp_parameter(worst.loss))
+        shown = _about if worst.exact and status is Status.REFUTED else _at_most
+        mu = _if_enclosed(lambda: gdp_parameter(worst.loss))
         if mu is not None:
             found.append(f"mu {least}{shown(mu)}")
         if epsilon is not None:
@@ -284,7 +290,7 @@ def _float_above(number: Fraction) -> float:
     return near if Fraction(near) >= number else math.nextafter(near, math.inf)
 
 
-def _certain(compute: Callable[[], T]) -> T | None:
+def _if_enclosed(compute: Callable[[], T]) -> T | None:
     """What is computed; None where no enclosure can be had, which the sections then say."""
     try:
         return compute()
@@ -292,7 +298,7 @@ def _certain(compute: Callable[[], T]) -> T | None:
         return None
 
 
-def _up(number: float | Fraction) -> str:
+def _rounded_up(number: float | Fraction) -> str:
     return "infinite" if number == math.inf else at_most(number, _digits(number))
 
 
@@ -301,15 +307,15 @@ def _digits(number: float | Fraction) -> int:
     return max(DIGITS, len(str(int(number)))) if -_MILLION < number < _MILLION else DIGITS
 
 
-def _nearly(found: Enclosure) -> str:
+def _about(found: Enclosure) -> str:
     number = found.upper
     return "infinite" if number == math.inf else decimal(Fraction(number), _digits(number))
 
 
 def _at_most(found: Enclosure) -> str:
     """The upper end, rounded up; a number of as few digits that may be the value itself is left as it is."""
-    near = _nearly(found)
-    return near if near != "infinite" and found.contains(Fraction(near)) else _up(found.upper)
+    near = _about(found)
+    return near if near != "infinite" and found.contains(Fraction(near)) else _rounded_up(found.upper)
 
 
 def told_apart(found: float, promised: Fraction, shown: Callable[[Fraction, int], str]) -> tuple[str, str]:
@@ -324,10 +330,10 @@ def told_apart(found: float, promised: Fraction, shown: Callable[[Fraction, int]
     return pair
 
 
-def _percent(share: Fraction) -> str:
+def _percent_down(share: Fraction) -> str:
     """A share in percent, rounded down to two digits.
 
-    >>> _percent(Fraction(1, 20)), _percent(Fraction(7405, 10000)), _percent(Fraction(1, 12345))
+    >>> _percent_down(Fraction(1, 20)), _percent_down(Fraction(7405, 10000)), _percent_down(Fraction(1, 12345))
     ('5 %', '74 %', '0.0081 %')
     """
     return f"{at_least(100 * share, 2)} %"

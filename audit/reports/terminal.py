@@ -67,10 +67,10 @@ def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None
     yield Group(_indented(_table(said, encoding)), "")
     for section in sections(report):
         if anchors is None or section.anchor in anchors:
-            yield _section(section, encoding)
+            yield _rendered_section(section, encoding)
 
 
-def _section(section: Section, encoding: str) -> RenderableType:
+def _rendered_section(section: Section, encoding: str) -> RenderableType:
     tag = "" if section.evidence is EvidenceKind.NONE else f"  [{section.evidence.name.lower()}]"
     parts: list[RenderableType] = [Text.assemble((section.title, "bold"), (tag, TAGS[section.evidence]))]
     parts += [_indented(Text(printable(paragraph, encoding))) for paragraph in section.text]
@@ -98,7 +98,7 @@ class _Fitting:
         self._table, self._encoding = table, encoding
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        drawn = _drawn(self._table, self._encoding)
+        drawn = _rendered_table(self._table, self._encoding)
         columns = list(zip(self._table.header, *self._table.rows, strict=True))
         natural = [max(cell_len(printable(text, self._encoding)) for text in column) for column in columns]
         least = [
@@ -111,7 +111,7 @@ class _Fitting:
             for i, row in enumerate(self._table.rows):
                 if i:
                     yield ""
-                yield _drawn(facts(dict(zip(self._table.header, row, strict=True))), self._encoding)
+                yield _rendered_table(facts(dict(zip(self._table.header, row, strict=True))), self._encoding)
             return
         wanting = sorted(range(len(columns)), key=lambda i: natural[i] - least[i])
         for count, i in enumerate(wanting):  # those that want little first; what they leave is for the others
@@ -122,10 +122,10 @@ class _Fitting:
 
 
 def _table(table: Table, encoding: str) -> RenderableType:
-    return _Fitting(table, encoding) if table.header else _drawn(table, encoding)
+    return _Fitting(table, encoding) if table.header else _rendered_table(table, encoding)
 
 
-def _drawn(table: Table, encoding: str) -> RichTable:
+def _rendered_table(table: Table, encoding: str) -> RichTable:
     drawn = RichTable(
         show_header=bool(table.header),
         header_style="bold",

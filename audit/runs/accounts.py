@@ -153,7 +153,7 @@ def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Comp
       spent: 12 x gaussian sigma=25 sensitivity=1; remaining: 23 more of it
     """
     odometer = Odometer(claim)
-    spent = [_release(text, adjacency) for text in releases]
+    spent = [_read_release(text, adjacency) for text in releases]
     for _, count, one in spent:
         odometer.spend(one, count)
     return Composed(
@@ -162,7 +162,7 @@ def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Comp
     )
 
 
-def _release(text: str, adjacency: str | None) -> tuple[str, int, Spendable]:
+def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable]:
     """What is written about one sort of release: its words, how often it runs, and what it spends."""
     matched = _COUNTED.fullmatch(text)
     if matched is None:

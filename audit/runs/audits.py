@@ -6,11 +6,13 @@ whose audit ends as soon as the claim falls, as test suites run it.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
+from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
@@ -20,7 +22,7 @@ from dpverdict.audit.distinguishing.fixed_size import FEWEST_TRIALS, distinguish
 from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.distinguishing.witness_document import software_versions
-from dpverdict.audit.exact.decide import decide
+from dpverdict.audit.exact.decide import decide, known_epsilon
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.embedding import check_embedding, embedding_applies
 from dpverdict.audit.implementation.grey_box import draws_elsewhere, grey_box_checks
@@ -30,16 +32,16 @@ from dpverdict.audit.implementation.timing import timing_check
 from dpverdict.audit.reports.evidence.code import CodeEvidence
 from dpverdict.audit.reports.evidence.embedding import EmbeddingEvidence
 from dpverdict.audit.reports.evidence.evidence import Evidence
-from dpverdict.audit.reports.evidence.exact import ExactEvidence
+from dpverdict.audit.reports.evidence.exact import ExactEvidence, Variants
 from dpverdict.audit.reports.evidence.low_bits import LowBitsEvidence
 from dpverdict.audit.reports.evidence.membership import MembershipEvidence
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence, SequentialEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
-from dpverdict.balls import Exact
-from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
+from dpverdict.balls import Enclosure, Exact
+from dpverdict.errors import InvalidValue, PrecisionExhausted
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
 from dpverdict.numerics.stages import begin_stage
@@ -49,10 +51,11 @@ FEWEST_DEFAULT_SAMPLES: Final = 1_000
 FEWEST_FOR_LAWS: Final = 100
 """The two-sample test of the embedding needs this many."""
 MOST_SAMPLES: Final = 100_000
+_USUAL_DELTA: Final = Fraction(1, 10**5)
 
 
 @final
-class Numbers(Enum):
+class NumbersUnderClaim(Enum):
     """What a claim that is tested on releases is about."""
 
     RELEASED = "released"
@@ -80,7 +83,7 @@ class Sampling:
         seed: of every random number drawn here.
         score: scores releases, see `distinguish`; None for the likelihood ratio, or a learned direction.
         delta: at which the test bounds epsilon from below; None for the delta of the claim, if it has one.
-        numbers: what the claim is about, see `Numbers`.
+        numbers: what the claim is about, see `NumbersUnderClaim`.
         progress: told how many releases are done, and how many there are to do.
     """
 
@@ -89,7 +92,7 @@ class Sampling:
     seed: int
     score: Callable[[NDArray[np.float64]], object] | None = None
     delta: Exact | None = None
-    numbers: Numbers = Numbers.RELEASED
+    numbers: NumbersUnderClaim = NumbersUnderClaim.RELEASED
     progress: Progress | None = None
 
 
@@ -143,13 +146,15 @@ def audit_mechanism(
     if neighbours is not None:
         pair, tested = neighbours, f"the given datasets ({neighbours.describe()})"
     covariance = mechanism.noise.covariance() if isinstance(mechanism, StatisticMechanism) else {}
-    evidence: list[Evidence] = [ExactEvidence(verdict=verdict, worst=worst, covariance=covariance)]
+    begin_stage("other assumptions")
+    variants = _variants(mechanism, claim)
+    evidence: list[Evidence] = [ExactEvidence(verdict=verdict, worst=worst, covariance=covariance, variants=variants)]
     shown = mechanism.describe() | {"neighbouring relation": adjacency_name(mechanism.adjacency)}
     shown.pop("mechanism", None)
     shown.pop("adjacency", None)
     if sampling is not None:
         begin_stage("embedding")
-        evidence += _embedding(mechanism, sampling)
+        evidence += _embedding_evidence(mechanism, sampling)
         begin_stage("checks of the code")
         evidence.append(CodeEvidence(grey_box_checks(mechanism, pair, seed=sampling.seed)))
         evidence += _tests(mechanism, pair, claim, sampling)
@@ -169,6 +174,19 @@ def audit_mechanism(
         versions=software_versions(),
         command=command,
     )
+
+
+def _variants(mechanism: StructuredMechanism, claim: Guarantee) -> Variants | None:
+    """What the same noise keeps at the delta of the claim, or at the usual one, where something else is assumed."""
+    delta = claim.delta if isinstance(claim, ApproximateDP) and 0 < claim.delta < 1 else _USUAL_DELTA
+    epsilons: dict[str, Enclosure] = {}
+    for name, variant in mechanism.variants().items():
+        with contextlib.suppress(PrecisionExhausted):
+            epsilons[name] = known_epsilon(variant, delta)
+    if not epsilons:
+        return None
+    varied_by = mechanism.varied_by
+    return Variants(varied_by=varied_by, assumed=mechanism.describe()[varied_by], delta=delta, epsilons=epsilons)
 
 
 def audit_callable(
@@ -199,7 +217,7 @@ def audit_callable(
     tests = _tests(mechanism, neighbours, claim, sampling)
     report = Report(name=name, claim=claim, created=datetime.now(UTC), evidence=tests, command=command)
     said = dict(parameters or {})
-    if sampling.numbers is Numbers.DOUBLE and report.leak is None:
+    if sampling.numbers is NumbersUnderClaim.DOUBLE and report.leak is None:
         said["low bits"] = "not searched: an outcome is no array of numbers of one length"
     return described(report, mechanism, neighbours, sampling.seed, said)
 
@@ -232,7 +250,7 @@ def described(
             "kind": "black box: only its releases are seen",
             "neighbouring relation": f"{adjacency_name(neighbours.adjacency)} {_known_from(neighbours)}",
             "tested on": neighbours.describe(),
-            **_outcomes(report),
+            **_kinds_of_outcomes(report),
             **parameters,
         },
         relation=adjacency_name(neighbours.adjacency),
@@ -251,8 +269,8 @@ def _known_from(pair: AnyPair) -> str:
     return "(as stated: the records could not be compared)"
 
 
-def _outcomes(report: Report) -> dict[str, str]:
-    """What the explored outcomes were: of what kinds, where they were not all numbers of one length, and how typed."""
+def _kinds_of_outcomes(report: Report) -> dict[str, str]:
+    """What the explored outcomes were: their kinds, where they were not all numbers of one length, and their types."""
     if report.test is None:
         return {}
     said = {"outcomes": report.test.outcomes, "outcomes taken for": report.test.kind_of_outputs}
@@ -271,7 +289,7 @@ def check_pair(mechanism: StructuredMechanism, pair: NeighbourPair) -> None:
 
 def _tests(mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: Sampling) -> tuple[Evidence, ...]:
     """The distinguishing test, and the search through the low bits if the claim is about them; one error for both."""
-    searched = sampling.numbers is Numbers.DOUBLE
+    searched = sampling.numbers is NumbersUnderClaim.DOUBLE
     part = LOW_BIT_SHARE if searched else 0.0
     of_bits = math.floor(part * sampling.samples)
     begin_stage("test of the releases")
@@ -284,7 +302,7 @@ def _tests(mechanism: AnyMechanism, pair: AnyPair, claim: Guarantee, sampling: S
         seed=sampling.seed,
         delta=sampling.delta,
         score=sampling.score,
-        grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is Numbers.REAL else 0.0,
+        grid=spread_grid(mechanism, pair.dataset, sampling.seed) if sampling.numbers is NumbersUnderClaim.REAL else 0.0,
         progress=sampling.progress,
     )
     if not searched or test.outcomes:  # which have no low bits
@@ -313,7 +331,7 @@ def spread_grid(mechanism: AnyMechanism, dataset: object, seed: int) -> float:
     return 2.0 ** (math.floor(math.log2(spread)) - GRID_BITS) if 0 < spread < math.inf else 0.0
 
 
-def _embedding(mechanism: StructuredMechanism, sampling: Sampling) -> tuple[Evidence, ...]:
+def _embedding_evidence(mechanism: StructuredMechanism, sampling: Sampling) -> tuple[Evidence, ...]:
     if not isinstance(mechanism, GaussianMechanism) or not embedding_applies(mechanism):
         return ()
     check = check_embedding(

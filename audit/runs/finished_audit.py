@@ -99,14 +99,14 @@ def finish_audit(report: Report, asked: AnyRequest, wanted: WantedRenderings) ->
         fields=fields,
         part="" if wanted.anchor is None else render_part(report, wanted.anchor),
         page=render_html(report) if wanted.page else "",
-        text="" if wanted.console is None else printed(_face(report), wanted.console),
+        text="" if wanted.console is None else printed(_terminal_face(report), wanted.console),
         witness=report_witness(report, asked) if wanted.witness and isinstance(asked, Request) else None,
         provenance=None,
         certificate=None if traced is None else traced.verdict.certificate,
     )
 
 
-def _face(report: Report) -> Callable[[Console], None]:
+def _terminal_face(report: Report) -> Callable[[Console], None]:
     """The report in the terminal: of a function that was followed, the table of its releases and no more."""
     traced = report.find(TracedEvidence)
     if traced is None:

@@ -267,7 +267,7 @@ def replay_from_request(
 @final
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What who replays a witness says about it; see `replay`."""
+    """What the user says about a witness that is replayed; see `replay`."""
 
     mechanism: AnyMechanism | None
     score: Callable[[Array], object] | None
@@ -282,7 +282,7 @@ def _replay(document: Mapping[str, Any], given: _Given, seed: int) -> Replay:
     claim, kind, evidence = parse_guarantee(text_of(document, "claim")), text_of(document, "kind"), document["evidence"]
     named = document["mechanism"]
     name, source = text_of(named, "name"), named["source_sha256"]
-    run, pair = _subject(document, given)
+    run, pair = _subject_and_datasets(document, given)
     ours = given.mechanism is not None and not given.trust_code
     same = None if source is None or ours else has_source(name, source)
     shared: dict[str, Any] = {"kind": kind, "claim": claim, "mechanism": name, "seed": seed}
@@ -371,7 +371,9 @@ def _measured_again(
                   seed=seed, found="all outcomes", **shared)  # fmt: skip
 
 
-def _subject(document: Mapping[str, Any], given: _Given) -> tuple[StructuredMechanism | AnyMechanism, Pair]:
+def _subject_and_datasets(
+    document: Mapping[str, Any], given: _Given
+) -> tuple[StructuredMechanism | AnyMechanism, Pair]:
     """What is run, and on which datasets; nothing is loaded that is not trusted."""
     named = document["mechanism"]
     name, options = text_of(named, "name"), named["options"]

@@ -44,7 +44,7 @@ from dpverdict.audit.reports.evidence.exact import witness_fields
 from dpverdict.audit.reports.evidence.tap import TapEvidence
 from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.runs.audits import Numbers, Sampling, audit_callable, audit_mechanism, default_samples
+from dpverdict.audit.runs.audits import NumbersUnderClaim, Sampling, audit_callable, audit_mechanism, default_samples
 from dpverdict.audit.runs.traced import audit_traced, traced_witness
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
@@ -314,13 +314,13 @@ def yes_or_no(text: str) -> bool:
     return text in ("yes", "true", "True")
 
 
-def numbers_of(text: str | None) -> Numbers:
+def numbers_of(text: str | None) -> NumbersUnderClaim:
     """What the claim is about, of its name."""
-    known = [numbers.value for numbers in Numbers]
+    known = [numbers.value for numbers in NumbersUnderClaim]
     if text is not None and text not in known:
         remedy = "real rounds every output before it is looked at, double searches the low bits"
         raise InvalidValue("numbers", text, f"one of {', '.join(known)}", remedy)
-    return Numbers.RELEASED if text is None else Numbers(text)
+    return NumbersUnderClaim.RELEASED if text is None else NumbersUnderClaim(text)
 
 
 def _release_size(mechanism: StructuredMechanism | AnyMechanism, pair: AnyPair | None, seed: int) -> int:

@@ -1,7 +1,7 @@
 """One audit in a process of its own, and what comes back: a report as data, checked before anything is made of it.
 
-Code of the user's may end its process, hang, take all memory, change the folder, the environment or the modules it
-finds: in a process of its own that is nobody else's trouble. What the process sends is JSON. The status is read from
+A user's code may end its process, hang, take all memory, change the folder, the environment or the modules it finds.
+In a process of its own it harms nothing else. What the process sends is JSON. The status is read from
 the evidence in it, never from an exit code, and a report that contradicts itself is none.
 """
 
@@ -35,7 +35,7 @@ class AuditFailed(DpverdictError):
 def audit_from_request(
     request: AnyRequest, wanted: WantedRenderings, limits: Limits = NO_LIMITS, bar: Bar | None = None
 ) -> FinishedAudit:
-    """Carry out an audit: in a process of its own if it runs code of the user's or has a limit, and else here.
+    """Carry out an audit: in a process of its own if it runs a user's code or has a limit, and else here.
 
     Raises:
         DpverdictError: it cannot be carried out, or did not finish.

@@ -1,4 +1,4 @@
-"""A replay in a process of its own, for code of the user's; what comes back is data, checked before it is believed."""
+"""A replay in a process of its own, for a user's code; what comes back is data, checked before it is believed."""
 
 from __future__ import annotations
 

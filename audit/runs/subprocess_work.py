@@ -51,7 +51,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
             _journal_of_trials(request, recorder) as rest,
         ):
             with recorder.recording():
-                report = _audit(asked, _progress_teller(tell) if request["progress"] else None)
+                report = _carry_out(asked, _progress_teller(tell) if request["progress"] else None)
             if (changed := _replaced_code(asked, snapshot)) is not None:
                 return changed
             refuse_shared_names()  # what was imported later
@@ -106,7 +106,7 @@ def _renderings_of(request: Mapping[str, Any]) -> WantedRenderings:
     )
 
 
-def _audit(asked: AnyRequest, bar: Callable[[str, int, int], None] | None) -> Report:
+def _carry_out(asked: AnyRequest, bar: Callable[[str, int, int], None] | None) -> Report:
     return audit_scores(asked) if isinstance(asked, ScoresRequest) else audit_request(asked, bar)
 
 

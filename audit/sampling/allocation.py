@@ -47,6 +47,7 @@ from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
     epsilon_by_bounds,
+    estimated_epsilon,
     first_within,
     log_delta_ball,
     q_above_of_profile,
@@ -64,7 +65,7 @@ from dpverdict.numerics.text import exact_text
 
 _LEAST_ACCURACY: Final = 30
 _ATTEMPTS: Final = 8
-_MOST_BITS: Final = 200  # of a put: some seconds
+_MOST_BITS: Final = 400  # of a put: some seconds
 _STEERING_CELLS: Final = 32  # of the lattice that tells how large the loss is
 _TAIL_BITS: Final = 24
 _BITS: Final = 128
@@ -204,7 +205,8 @@ class AllocationLoss(BallLoss):
     def _epsilon_ball(self, delta: Fraction) -> arb:
         if delta in (0, 1):
             return arb("inf") if delta == 0 else arb(0)
-        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta)
+        guess = estimated_epsilon(self._contour.log_size, delta)
+        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta, guess=guess)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):

@@ -37,7 +37,7 @@ from typing import Final, final
 
 import numpy as np
 import scipy
-from flint import acb, acb_poly, arb, arb_poly, ctx
+from flint import acb, acb_mat, arb, ctx, fmpz, fmpz_poly
 
 from dpverdict.audit.losses.finite.atoms import to_the_power
 from dpverdict.balls import ball, precision
@@ -46,9 +46,12 @@ from dpverdict.numerics.arrays import Array
 
 _MOST_POINTS: Final = 1 << 16
 _REACH: Final = 36.0  # standard deviations, of estimates
-_LOST: Final = 12.0  # as a logarithm, by sharing a ray
+_LOST: Final = 30.0  # as a logarithm, by sharing a ray: some more bits take less than the short steps of a steep ray
 _LEAST_NOISE: Final = 1 / 40
 _LOG2: Final = math.log(2)
+_GUARD: Final = 16
+_BLOCK: Final = 128
+_TIME: Final = 1 / 20  # of an exponential
 _WIDTHS: Final = 2.0 ** (-np.arange(0, 64) / 4)
 
 
@@ -136,9 +139,9 @@ class AllocationMoments:
         return found
 
     def terms(self, centre: float, height: float, number: int, bits: float) -> float:
-        """The points of the rule at the highest node, for every node."""
+        """The points of the rule at the highest node, for every node; by time, as they are summed in matrices."""
         room, need = math.atan2(centre, height) / 2, bits * _LOG2
-        return (need / centre + 10) * need / (2 * math.pi * room) * (number + 40) / 2
+        return (need / centre + 10) * need / (2 * math.pi * room) * (number + 40) * _TIME
 
     # balls ------------------------------------------------------------------------------------------------------------
 
@@ -271,10 +274,9 @@ class AllocationMoments:
             above = moment * cosine ** (-d) * ((centre - d) * top).exp() / (1 - ((centre - d) * k).exp())
         bases = [value * k for value in transform]
         found = []
-        for height in heights:
-            b = acb(centre, height)
-            first, turn = (b * acb(origin, theta)).exp(), (b * k).exp()
-            total = _horner(bases, turn) * first
+        nodes = [acb(centre, height) for height in heights]
+        for height, b, part in zip(heights, nodes, _power_sums(bases, [(b * k).exp() for b in nodes]), strict=True):
+            total = part * (b * acb(origin, theta)).exp()
             with precision(96):
                 left = (k * (below + above) * (-height * theta).exp()).upper()
                 found_alias = self._alias(centre, height, theta, k)
@@ -317,30 +319,27 @@ class AllocationMoments:
         turns = [acb(0, k * lean * j).exp() for j in range(last + 1)]
         tilt, root = (lean * lean / 2).exp(), (2 * arb.pi()).sqrt()
         scale = k / root * tilt
-        real = [arb(0)] * (2 * last * spacing + 1)
-        imaginary = list(real)
-        for j in range(-last, last + 1):
-            place = (last - j) * spacing  # reversed
-            weight = weights[abs(j)] * scale
-            real[place] = weight * turns[abs(j)].real
-            imaginary[place] = weight * turns[abs(j)].imag * (1 if j > 0 else -1)
-        tiny = table.tiny
+        sizes = [weight * scale for weight in weights]
+        cosines = [size * turn.real for size, turn in zip(sizes, turns, strict=True)]
+        sines = [size * turn.imag for size, turn in zip(sizes, turns, strict=True)]
+        columns = [_Whole() for _ in range(2)]
+        kernels = [
+            [column.add(value) for value in (*half[::-1], *(sign * value for value in half[1:]))]
+            for column, half, sign in zip(columns, (cosines, sines), (1, -1), strict=True)
+        ]
         values = table.between(begin - last * spacing, begin + (number - 1) * stride + last * spacing)
-        long = arb_poly(values)
-        parts = [(arb_poly(column) * long).coeffs() for column in (real, imaginary)]
-        for part, length in zip(parts, (len(values) + len(real),) * 2, strict=True):
-            part.extend([arb(0)] * (length - len(part)))
+        found = [_convolved(kernel, values, spacing, range(0, number * stride, stride)) for kernel in kernels]
         with precision(96):
             a = arb(self._width(float(k), angle))
             fall = (-2 * arb.pi() * a / k).exp()
             alias = 2 * ((a + abs(lean)) ** 2 / 2).exp() * fall / (1 - fall)
             z = k * last
             rest = tilt * 2 * (-z * z / 2).exp() / root * (k + 1 / z)
-            error = (alias + rest + 2 * tiny * tilt).upper()  # the weights add up to less than 2 tilt
-        box = acb(error * arb(0, 1), error * arb(0, 1))
-        offset = 2 * last * spacing
-        places = range(offset, offset + number * stride, stride)
-        return [to_the_power(acb(parts[0][i], parts[1][i]) + box, self.steps) for i in places]
+            off = columns[0].off.max(columns[1].off) * (2 * last + 1)
+            # the weights add up to less than 2 tilt, and no value is above 1
+            error = (alias + rest + table.off * (2 * tilt + off) + off).upper()
+        box, unit = acb(error * arb(0, 1), error * arb(0, 1)), arb(2) ** (-2 * columns[0].bits)
+        return [to_the_power(acb(unit * x, unit * y) + box, self.steps) for x, y in zip(*found, strict=True)]
 
     def _width(self, spacing: float, angle: float) -> float:
         s = self._s
@@ -349,45 +348,91 @@ class AllocationMoments:
 
 
 @final
+class _Whole:
+    """Numbers as whole ones in units of 2^-bits, and the largest error of any.
+
+    Attributes:
+        bits: some more than the precision of its making.
+        off: how far the whole numbers are off at most, as numbers.
+    """
+
+    __slots__ = ("bits", "off")
+
+    def __init__(self) -> None:
+        self.bits = ctx.prec + _GUARD
+        self.off = arb(2) ** -self.bits
+
+    def add(self, value: arb) -> int:
+        """The number, rounded."""
+        mantissa, exponent = (int(part) for part in value.mid().man_exp())
+        shift = exponent + self.bits
+        with precision(96):
+            self.off = self.off.max((value.rad() + arb(2) ** -self.bits).upper())
+        return mantissa << shift if shift >= 0 else mantissa >> -shift
+
+
+def _convolved(kernel: list[int], values: list[int], spacing: int, places: range) -> list[fmpz]:
+    """The sums over p of kernel[-1 - p] values[n + p spacing] at the places n = 0, 1, ..., or further apart."""
+    assert spacing == 1 or places.step == 1
+    polynomial, found = fmpz_poly(kernel), [fmpz(0)] * len(places)
+    for first in range(min(spacing, len(places))):  # of one remainder
+        product = polynomial * fmpz_poly(values[first::spacing])
+        for i in range(first, len(places), spacing):
+            found[i] = product[len(kernel) - 1 + (places[i] - first) // spacing]
+    return found
+
+
+@final
 class _Table:
-    """exp(-exp(x_n - log T - 1/(2 s^2))) at x_n = n fine, at the precision of its making, as far as asked for.
+    """exp(-exp(x_n - log T - 1/(2 s^2))) at x_n = n fine, in whole numbers, as far as asked for.
 
     Attributes:
         fine: the distance of the points.
-        tiny: what is below this is 0 in the table: factors of all sizes would be multiplied in as many pieces.
     """
 
-    __slots__ = ("_origin", "_values", "fine", "tiny")
+    __slots__ = ("_origin", "_values", "_whole", "fine")
 
     def __init__(self, moments: AllocationMoments, fine: float) -> None:
         s = ball(moments.noise_multiplier)
         self._origin = -arb(moments.steps).log() - 1 / (2 * s * s)
-        self._values: dict[int, arb] = {}
-        self.fine, self.tiny = fine, arb(2) ** -(ctx.prec + 32)
+        self._values: dict[int, int] = {}
+        self._whole = _Whole()
+        self.fine = fine
 
-    def between(self, first: int, last: int) -> list[arb]:
-        """The values for n = first, ..., last."""
+    @property
+    def off(self) -> arb:
+        """How far a value is off at most."""
+        return self._whole.off
+
+    def between(self, first: int, last: int) -> list[int]:
+        """The values for n = first, ..., last, in units of the precision of the making."""
         if last - first > _MOST_POINTS:
             remedy = "little noise and large orders: ask for a smaller epsilon"
             raise PrecisionExhausted("the moments", ctx.prec, remedy)
         h, over = arb(self.fine), False
         for n in range(first, last + 1):
             if n not in self._values:
-                value = arb(0) if over else (-(self._origin + h * n).exp()).exp()
-                self._values[n] = value if value > self.tiny else arb(0)
-            over = self._values[n].is_zero()  # and so are all that follow
+                self._values[n] = 0 if over else self._whole.add((-(self._origin + h * n).exp()).exp())
+            over = self._values[n] == 0  # and so are all that follow, below a unit
         return [self._values[n] for n in range(first, last + 1)]
 
 
-def _horner(values: Sequence[acb], turn: acb) -> acb:
-    """The sum of values[i] turn^i, in blocks, so that few numbers are turned often."""
-    block = 32
-    polynomials = [acb_poly(list(values[i : i + block])) for i in range(0, len(values), block)]
-    leap, total, power = turn**block, acb(0), acb(1)
-    for polynomial in polynomials:
-        total += polynomial(turn) * power
-        power *= leap
-    return total
+def _power_sums(values: Sequence[acb], turns: Sequence[acb]) -> list[acb]:
+    """The sums of values[i] turn^i for every turn: blocks by a product of matrices, and these by Horner's rule."""
+    rows = -(-len(values) // _BLOCK)
+    blocks = acb_mat(rows, _BLOCK, [*values, *[acb(0)] * (rows * _BLOCK - len(values))])
+    powers: list[list[acb]] = [[acb(1)] * len(turns)]
+    for _ in range(_BLOCK):
+        powers.append([power * turn for power, turn in zip(powers[-1], turns, strict=True)])
+    leaps = powers.pop()
+    parts = blocks * acb_mat(powers)
+    found = []
+    for j, leap in enumerate(leaps):
+        total = acb(0)
+        for i in range(rows - 1, -1, -1):
+            total = total * leap + parts[i, j]
+        found.append(total)
+    return found
 
 
 @lru_cache(maxsize=16)

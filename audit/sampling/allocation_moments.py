@@ -31,6 +31,8 @@ from dpverdict.balls import ball, precision
 from dpverdict.errors import PrecisionExhausted
 
 _ORDERS: Final = 64
+_MOST_ORDERS: Final = 1024  # in the far tail, in some tenths of a second
+_NOTHING: Final = 1e-320
 _BITS: Final = 160
 _LEAST_NOISE: Final = Fraction(1, 20)
 """Below it the inverse moments are above e^400, and take ever longer: known batches tell as much."""
@@ -49,9 +51,14 @@ def delta_at_most(noise_multiplier: Fraction, steps: int, epochs: int, epsilon: 
     with precision(_BITS):
         growth, best = ball(epsilon).exp(), arb(1)
         if order is Direction.REMOVE:
-            for n, moment in enumerate(_moments(noise_multiplier, steps)[2:], start=2):
-                share = arb(n - 1) ** (n - 1) / arb(n) ** n
-                best = best.min((moment**epochs * share / growth ** (n - 1)).upper())
+            for most in (_ORDERS, _MOST_ORDERS):
+                moments = _moments(noise_multiplier, steps, most)
+                for n in range(2, most + 1, most // _ORDERS):
+                    share = arb(n - 1) ** (n - 1) / arb(n) ** n
+                    value = (moments[n] ** epochs * share / growth ** (n - 1)).upper()
+                    best, last = best.min(value), value
+                if not last <= best or best < _NOTHING:  # of larger orders there is no less
+                    break
             return best
         for b, moment in enumerate(_inverse_moments(noise_multiplier, steps), start=1):
             share = arb(b) ** b / arb(b + 1) ** (b + 1)
@@ -60,23 +67,23 @@ def delta_at_most(noise_multiplier: Fraction, steps: int, epochs: int, epsilon: 
 
 
 @lru_cache(maxsize=32)
-def _moments(noise_multiplier: Fraction, steps: int) -> tuple[arb, ...]:
-    """E R^n for n = 0, 1, ..."""
+def _moments(noise_multiplier: Fraction, steps: int, orders: int = _ORDERS) -> tuple[arb, ...]:
+    """E R^n for n = 0, 1, ..., orders."""
     with precision(_BITS):
         s = ball(noise_multiplier)
-        factorials = [arb(math.factorial(n)) for n in range(_ORDERS + 1)]
-        series = [(arb(n * (n - 1)) / (2 * s * s)).exp() / factorials[n] for n in range(_ORDERS + 1)]
+        factorials = [arb(math.factorial(n)) for n in range(orders + 1)]
+        series = [(arb(n * (n - 1)) / (2 * s * s)).exp() / factorials[n] for n in range(orders + 1)]
         power, base, left = arb_poly([1]), arb_poly(series), steps
         while left:
             if left & 1:
-                power = _shortened(power * base)
+                power = _shortened(power * base, orders)
             left >>= 1
-            base = _shortened(base * base)
-        return tuple(power[n] * factorials[n] / arb(steps) ** n for n in range(_ORDERS + 1))
+            base = _shortened(base * base, orders)
+        return tuple(power[n] * factorials[n] / arb(steps) ** n for n in range(orders + 1))
 
 
-def _shortened(series: arb_poly) -> arb_poly:
-    return arb_poly(series.coeffs()[: _ORDERS + 1])
+def _shortened(series: arb_poly, orders: int) -> arb_poly:
+    return arb_poly(series.coeffs()[: orders + 1])
 
 
 @lru_cache(maxsize=32)

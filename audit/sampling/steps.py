@@ -35,6 +35,7 @@ from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
     epsilon_by_bounds,
+    estimated_epsilon,
     first_within,
     log_delta_ball,
     q_above_of_profile,
@@ -375,7 +376,8 @@ class SampledSteps(BallLoss):
             largest = self.step._epsilon_balls([0])[0]
             with precision(_BOUND_BITS):
                 return largest * self.steps
-        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta)
+        guess = estimated_epsilon(lambda epsilon: self._saddle(epsilon)[-1], delta)
+        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta, guess=guess)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):

@@ -167,7 +167,7 @@ def fit_linear_score(dataset_outputs: Iterable[Array], neighbour_outputs: Iterab
     spread[spread == 0] = 1.0  # constant in both: the gap and the weight are 0
     standard: Array = gap / spread
     if within.ndim == 2:
-        shrunk = _shrunk(within / np.outer(spread, spread), freedom)
+        shrunk = _shrunk_correlation(within / np.outer(spread, spread), freedom)
         standard = np.linalg.solve(shrunk, standard).astype(np.float64)
     weights = standard / spread
     middle = float(weights @ (mean_p + mean_q)) / 2
@@ -199,7 +199,7 @@ def _moments(chunks: Iterator[Array], unit: Array) -> tuple[int, Array, Array]:
     return count, mean, scatter
 
 
-def _shrunk(correlation: Array, freedom: int) -> Array:
+def _shrunk_correlation(correlation: Array, freedom: int) -> Array:
     """(1 - g) R + g I, with g estimated from the sampling error of the entries of R and kept away from 0."""
     off = correlation[~np.eye(len(correlation), dtype=bool)]
     signal = float((off**2).sum())

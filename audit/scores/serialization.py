@@ -16,7 +16,7 @@ from dpverdict.audit.scores.learned_scores import ChainedScore, SplineScore
 from dpverdict.audit.scores.outcome_score import KIND as OF_OUTCOMES
 from dpverdict.audit.scores.outcome_score import OutcomeScore
 from dpverdict.audit.scores.score import CallableScore, LinearScore, Score
-from dpverdict.audit.scores.summaries import Summary, SummaryScore
+from dpverdict.audit.scores.summaries import SummaryFeatures, SummaryScore
 from dpverdict.audit.scores.trees import TreeScore
 from dpverdict.audit.trials.outcomes.batches import Layout
 from dpverdict.errors import InvalidValue
@@ -66,7 +66,7 @@ def score_from_data(data: Mapping[str, Any], named: FindFunction) -> Score:
         case "labels":
             return LabelScore.from_data(data, None if data["rest"] is None else _spline_from_data(data["rest"], named))
         case "summaries":
-            summary, outer = Summary.from_data(data["summary"]), _spline_from_data(data["outer"], named)
+            summary, outer = SummaryFeatures.from_data(data["summary"]), _spline_from_data(data["outer"], named)
             return SummaryScore(name=str(data["name"]), summary=summary, outer=outer)
         case kind if kind == OF_OUTCOMES:
             return OutcomeScore(layout=Layout.from_data(data["layout"]), inner=score_from_data(data["score"], named))

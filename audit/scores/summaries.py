@@ -48,7 +48,7 @@ FEWEST_ROWS: Final = 40
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Summary:
+class SummaryFeatures:
     """The features, fixed.
 
     Attributes:
@@ -103,7 +103,7 @@ class Summary:
         return {name: getattr(self, name).tolist() for name in self.__slots__}
 
     @staticmethod
-    def from_data(data: Mapping[str, Any]) -> Summary:
+    def from_data(data: Mapping[str, Any]) -> SummaryFeatures:
         """The summary that `describe` wrote.
 
         Raises:
@@ -123,7 +123,7 @@ class Summary:
             raise ValueError("the numbers of a summary are finite, and its scales positive")
         if not all(((part >= 0) & (part < m)).all() for part in places.values()):
             raise ValueError("a coordinate is out of range")
-        return Summary(
+        return SummaryFeatures(
             centre=numbers["centre"],
             scale=numbers["scale"],
             means=numbers["means"],
@@ -136,7 +136,7 @@ class Summary:
         )
 
     @staticmethod
-    def of(dataset_outputs: Array, neighbour_outputs: Array) -> Summary:
+    def of(dataset_outputs: Array, neighbour_outputs: Array) -> SummaryFeatures:
         """The features in which these outputs differ most, shape (n, m) each."""
         p, q = (thinned_rows(side, MOST_CHOOSING) for side in (dataset_outputs, neighbour_outputs))
         both = np.concatenate([p, q])
@@ -157,7 +157,7 @@ class Summary:
             for side, var in ((x, of_x), (y, of_y))
         )
         directions, signs = _most_different_directions(u, v)
-        return Summary(
+        return SummaryFeatures(
             centre=centre,
             scale=scale,
             means=means,
@@ -176,7 +176,7 @@ class SummaryScore:
     """An additive spline of a summary."""
 
     name: str
-    summary: Summary
+    summary: SummaryFeatures
     outer: SplineScore
 
     def __call__(self, outputs: Array) -> Array:
@@ -204,7 +204,7 @@ def summaries_apply(dataset_outputs: Array) -> bool:
 
 def fit_summary_score(dataset_outputs: Array, neighbour_outputs: Array) -> SummaryScore:
     """Features from the even outputs, the spline from the odd ones; shape (n, m) each."""
-    summary = Summary.of(dataset_outputs[::2], neighbour_outputs[::2])
+    summary = SummaryFeatures.of(dataset_outputs[::2], neighbour_outputs[::2])
     weighed = [summary(thinned_rows(side[1::2], 5 * MOST_CHOOSING)) for side in (dataset_outputs, neighbour_outputs)]
     return SummaryScore(name=SUMMARY, summary=summary, outer=fit_spline_score(*weighed, name=SUMMARY))
 

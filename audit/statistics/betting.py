@@ -126,7 +126,7 @@ def _running_totals(start: float, values: Array) -> Array:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mixture:
+class BettorMixture:
     """Several bettors on the same pairs, with weights that were fixed before the first one.
 
     Attributes:
@@ -147,7 +147,7 @@ class Mixture:
             requirement = "one positive number per bettor, with a sum of at most 1"
             raise InvalidValue("weights", self.weights, requirement, "divide them by their sum, rounded up")
 
-    def bet(self, payoffs: list[Array], *, log_target: float = math.inf) -> tuple[Mixture, int | None]:
+    def bet(self, payoffs: list[Array], *, log_target: float = math.inf) -> tuple[BettorMixture, int | None]:
         """Bet on the next pairs with every bettor.
 
         Args:
@@ -164,7 +164,7 @@ class Mixture:
         paths = np.stack([path + math.log(weight) for (_, path), weight in zip(moved, self.weights, strict=True)])
         mean = np.logaddexp.reduce(paths, axis=0) - 1e-12
         crossed = np.flatnonzero(mean >= log_target)
-        after = Mixture(
+        after = BettorMixture(
             weights=self.weights,
             bettors=tuple(bettor for bettor, _ in moved),
             log_most=max(self.log_most, float(mean.max())),
@@ -197,7 +197,7 @@ class Mixture:
         return {"weights": list(self.weights), "bettors": bettors, "log_most": self.log_most, "log_now": self.log_now}
 
     @staticmethod
-    def from_dict(state: dict[str, object]) -> Mixture:
+    def from_dict(state: dict[str, object]) -> BettorMixture:
         """The mixture that `to_dict` wrote.
 
         Raises:
@@ -208,7 +208,7 @@ class Mixture:
             weights = state["weights"]
             assert isinstance(bettors, list)
             assert isinstance(weights, list)
-            return Mixture(
+            return BettorMixture(
                 weights=tuple(float(weight) for weight in weights),
                 bettors=tuple(Bettor(**bettor) for bettor in bettors),
                 log_most=float(str(state["log_most"])),
@@ -268,7 +268,7 @@ class BoundGrid:
 
     quantity: str
     points: tuple[GridPoint, ...]
-    mixtures: tuple[Mixture, ...]
+    mixtures: tuple[BettorMixture, ...]
 
     @staticmethod
     def of_claim(claim: Guarantee, payoff: Payoff, weights: tuple[float, ...]) -> BoundGrid:
@@ -283,7 +283,7 @@ class BoundGrid:
         mixtures = []
         for rung in rungs:
             loss = rung.payoff.largest_loss * (1 + 1e-12)
-            mixtures.append(Mixture(weights=weights, bettors=tuple(bettor(loss) for _ in weights)))
+            mixtures.append(BettorMixture(weights=weights, bettors=tuple(bettor(loss) for _ in weights)))
         return BoundGrid(quantity=quantity, points=rungs, mixtures=tuple(mixtures))
 
     def bet(self, scores: list[tuple[Array, Array] | None], size: int) -> BoundGrid:
@@ -326,7 +326,7 @@ class BoundGrid:
         """
         if not isinstance(state, list) or len(state) != len(self.points):
             raise InvalidValue("state", "incomplete", "what an earlier test returned", "start a new test")
-        return replace(self, mixtures=tuple(Mixture.from_dict(one) for one in state))
+        return replace(self, mixtures=tuple(BettorMixture.from_dict(one) for one in state))
 
 
 def _grid_points(claim: Guarantee, payoff: Payoff) -> tuple[str, tuple[GridPoint, ...]]:

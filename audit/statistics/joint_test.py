@@ -66,7 +66,7 @@ _MARGIN: Final = 5e-3
 """In units of z: how far beyond the expected solution the next p-value is asked, to enclose it."""
 
 
-class Method(enum.Enum):
+class PValueMethod(enum.Enum):
     """How a p-value is found."""
 
     EXACT = "exact, unconditional"
@@ -169,14 +169,16 @@ def _count_times_log(count: Array, ratio: Array) -> Array:
     return np.where(count > 0, count * np.log(np.where(count > 0, ratio, 1.0)), 0.0)
 
 
-def default_method(counts: Counts) -> Method:
+def default_method(counts: Counts) -> PValueMethod:
     """Exact if a count of the event or of its complement is below 50, or a side has at most 10000 trials."""
     fewest = min(counts.first, counts.first_trials - counts.first, counts.second, counts.second_trials - counts.second)
     small = fewest < FEWEST_COUNTS or min(counts.first_trials, counts.second_trials) <= EXACT_UP_TO
-    return Method.EXACT if small else Method.ASYMPTOTIC
+    return PValueMethod.EXACT if small else PValueMethod.ASYMPTOTIC
 
 
-def joint_p_value(counts: Counts, *, epsilon: float, delta: float, level: float, method: Method | None = None) -> float:
+def joint_p_value(
+    counts: Counts, *, epsilon: float, delta: float, level: float, method: PValueMethod | None = None
+) -> float:
     """A p-value for H0: p - e^epsilon q <= delta.
 
     Args:
@@ -196,9 +198,9 @@ def joint_p_value(counts: Counts, *, epsilon: float, delta: float, level: float,
     if not 0 < level < 1:
         raise InvalidValue("level", level, "in (0, 1)", "state how often a true hypothesis may be rejected")
     match default_method(counts) if method is None else method:
-        case Method.EXACT:
+        case PValueMethod.EXACT:
             return exact_p_value(counts, epsilon, delta, NUISANCE_SHARE * level, level)
-        case Method.ASYMPTOTIC:
+        case PValueMethod.ASYMPTOTIC:
             return float(scipy.special.ndtr(-signed_likelihood_root(*counts.four, epsilon, delta)))
         case _:
             return _clopper_pearson_p_value(counts, epsilon, delta)
@@ -381,7 +383,7 @@ def _clopper_pearson_p_value(counts: Counts, epsilon: float, delta: float) -> fl
     )[1]
 
 
-def epsilon_lower(counts: Counts, *, delta: float, level: float, method: Method | None = None) -> float:
+def epsilon_lower(counts: Counts, *, delta: float, level: float, method: PValueMethod | None = None) -> float:
     """Exceeds the smallest epsilon with p <= e^epsilon q + delta with probability at most ``level``; 0 says nothing.
 
     Args:
@@ -400,7 +402,7 @@ def epsilon_lower(counts: Counts, *, delta: float, level: float, method: Method 
     return _largest_rejected(counts, lambda epsilon: (epsilon, delta), most, level, method)
 
 
-def delta_lower(counts: Counts, *, epsilon: float, level: float, method: Method | None = None) -> float:
+def delta_lower(counts: Counts, *, epsilon: float, level: float, method: PValueMethod | None = None) -> float:
     """Exceeds the smallest delta with p <= e^epsilon q + delta with probability at most ``level``; 0 says nothing."""
     p, q = counts.first / counts.first_trials, counts.second / counts.second_trials
     most = min(p - math.exp(epsilon) * q, 1 - 2.0**-53)
@@ -409,7 +411,7 @@ def delta_lower(counts: Counts, *, epsilon: float, level: float, method: Method 
     return _largest_rejected(counts, lambda delta: (epsilon, delta), most, level, method)
 
 
-def mu_lower(counts: Counts, *, epsilon: float, level: float, method: Method | None = None) -> float:
+def mu_lower(counts: Counts, *, epsilon: float, level: float, method: PValueMethod | None = None) -> float:
     """Exceeds the smallest mu for which both laws are mu-GDP with probability at most ``level``; 0 says nothing.
 
     mu-GDP implies (epsilon, delta_G(mu, epsilon))-DP at every epsilon; the bound is the largest mu for which that is
@@ -440,7 +442,7 @@ def touching_epsilon(p: float, q: float) -> float:
 
 
 def _largest_rejected(
-    counts: Counts, line: Callable[[float], tuple[float, float]], most: float, level: float, method: Method | None
+    counts: Counts, line: Callable[[float], tuple[float, float]], most: float, level: float, method: PValueMethod | None
 ) -> float:
     """A parameter in [0, most) whose p-value is at most ``level``, see `largest_rejected`.
 

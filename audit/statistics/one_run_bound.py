@@ -140,7 +140,7 @@ def best_number_of_guesses(epsilons: Array, deltas: Array, m: int, level: float)
         enough = (tails <= DESIGNED * level) & (middle <= r)
         open_ = high - low > 1
         high, low = np.where(open_ & enough, middle, high), np.where(open_ & ~enough, middle, low)
-    shifts, accuracy = _accuracies(tuple((r / m).tolist()))
+    shifts, accuracy = _accuracies_by_shift(tuple((r / m).tolist()))
     expected = r * accuracy - _POWER * np.sqrt(r * accuracy * (1 - accuracy))
     reached = (expected >= high) & (high <= r)
     needed = np.where(reached.any(axis=0), shifts[reached.argmax(axis=0)], np.inf)
@@ -148,7 +148,7 @@ def best_number_of_guesses(epsilons: Array, deltas: Array, m: int, level: float)
 
 
 @lru_cache(maxsize=64)
-def _accuracies(fractions: tuple[float, ...]) -> tuple[Array, Array]:
+def _accuracies_by_shift(fractions: tuple[float, ...]) -> tuple[Array, Array]:
     """Shifts s, and for each and each fraction of extreme scores the part of guesses right, of N(0, 1) and N(s, 1)."""
     from scipy import special
 
@@ -244,7 +244,7 @@ def tail_from_curve(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> f
     curve that it touches are those to use. The guess with which the probabilities of that law sum to 1 is the tail.
     """
     # R <= e^epsilon L + delta, so L >= (R - delta)/e^epsilon for every point: the upper envelope of lines in R.
-    slopes, intercepts, at = _envelope(np.exp(-epsilons), -deltas * np.exp(-epsilons), epsilons)
+    slopes, intercepts, at = _upper_envelope(np.exp(-epsilons), -deltas * np.exp(-epsilons), epsilons)
     breaks = [
         (intercepts[i] - intercepts[i + 1]) / (slopes[i + 1] - slopes[i]) for i in range(len(slopes) - 1)
     ]  # increasing
@@ -260,7 +260,7 @@ def tail_from_curve(epsilons: Array, deltas: Array, v: int, r: int, m: int) -> f
     return min(found)
 
 
-def _envelope(slopes: Array, intercepts: Array, names: Array) -> tuple[list[float], list[float], list[float]]:
+def _upper_envelope(slopes: Array, intercepts: Array, names: Array) -> tuple[list[float], list[float], list[float]]:
     """The lines of an upper envelope by increasing slope."""
     kept: list[tuple[float, float, float]] = []
     order = np.lexsort((intercepts, slopes))

@@ -152,7 +152,7 @@ def cross_fitted_prediction(candidates: Sequence[ExploredScores], lines: Sequenc
             kept, left = ([side[(folded == fold) == own] for side, folded in sides] for own in (False, True))
             event = _best_of_sorted(replace(one, scores=(kept[0], kept[1])), lines, fresh)
             if event is not None and min(map(len, left)) > 0 and (best is None or event.beyond_luck > best[0]):
-                first, second = _oriented((left[0], left[1]), event.order)
+                first, second = _oriented_scores((left[0], left[1]), event.order)
                 at = event.threshold if event.order is Order.DATASET_FIRST else -event.threshold
                 epsilon, delta = event.line
                 excess = float(np.mean(first >= at)) - math.exp(epsilon) * float(np.mean(second >= at)) - delta
@@ -166,7 +166,7 @@ def threshold_on_new_score(event: PredictedEvent, dataset_scores: Array, neighbo
 
     Between two scores that occur, so that the share of the explored scores in the event is nearest to what it was.
     """
-    first, second = _oriented((dataset_scores, neighbour_scores), event.order)
+    first, second = _oriented_scores((dataset_scores, neighbour_scores), event.order)
     a, b = np.sort(first), np.sort(second)
     pooled = _distinct_values(a, b)
     shares = (2 - np.searchsorted(a, pooled, "left") / len(a) - np.searchsorted(b, pooled, "left") / len(b)) / 2
@@ -228,7 +228,7 @@ def share_of_event(
     return chosen
 
 
-def _oriented(sides: tuple[Array, Array], order: Order) -> tuple[Array, Array]:
+def _oriented_scores(sides: tuple[Array, Array], order: Order) -> tuple[Array, Array]:
     """Scores of the law under which the event is likely, and of the other one, such that the event is {score >= t}."""
     return sides if order is Order.DATASET_FIRST else (-sides[1], -sides[0])
 

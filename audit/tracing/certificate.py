@@ -12,11 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.losses.samples import samples_of
+from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
-from dpverdict.audit.tracing.rules.facts import Noise, Total, fact_from_json
+from dpverdict.audit.tracing.rules.facts import MIXED, Noise, Total, fact_from_json
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
-from dpverdict.audit.tracing.run import Trace
-from dpverdict.audit.tracing.spending import Released, Spent, alternatives, jointly, keeps
+from dpverdict.audit.tracing.run import ONE_SIDED, Trace
+from dpverdict.audit.tracing.spending import Released, alternatives, jointly, keeps
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -27,7 +29,7 @@ FIELDS: Final = (
     "format", "version", "proved", "function", "claim", "schema", "relation", "records", "public",
     "versions", "steps", "releases", "spent", "assumptions", "sha256",
 )  # fmt: skip
-LAWS: Final = ("laplace", "gaussian", "two-sided geometric", "gumbel")
+LAWS: Final = ("laplace", "gaussian", "two-sided geometric", "gumbel", "exponential", MIXED)
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "along the row": ("axis", "dtype", "keepdims", "name"),
     "astype": ("dtype",),
@@ -58,6 +60,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "rounded": ("dtype", "name"),
     "row norm": ("keepdims", "order"),
     "row times matrix": ("dtype",),
+    "sampled": ("draws", "rate"),
     "scaled scores": ("dtype", "name"),
     "stack": ("dtype", "places", "shape"),
     "sum": ("all", "dtype"),
@@ -133,11 +136,13 @@ def proved(document: Mapping[str, Any]) -> str:
 def spent_of(options: Sequence[Spent]) -> dict[str, Any]:
     """What a record spends at most: the largest loss but for Gaussian noise, and the largest mu^2 of that.
 
-    Where that is a bound on all releases together, which `jointly` derives, "together" is true.
+    Of releases of a sample it is what a record in the sample spends. Where it is a bound on all releases together,
+    which `jointly` derives, "together" is true.
     """
-    pure = max((dataclasses.replace(one, gaussian=Fraction(0)).epsilon() or Fraction(0) for one in options),
+    whole = [one.by_all_records() for one in options]
+    pure = max((dataclasses.replace(one, gaussian=Fraction(0)).epsilon() or Fraction(0) for one in whole),
                default=Fraction(0))  # fmt: skip
-    found = {"epsilon": str(pure), "mu_squared": str(max((one.gaussian for one in options), default=Fraction(0)))}
+    found = {"epsilon": str(pure), "mu_squared": str(max((one.gaussian for one in whole), default=Fraction(0)))}
     return {**found, "together": True} if any(one.jointly for one in options) else found
 
 
@@ -307,7 +312,8 @@ def _derived(setting: Setting, schema: TableSchema, number: int, one: Mapping[st
 
 def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Released]:
     """The releases, each with draws of its own."""
-    releases, used = [], set[int]()
+    releases, used, mixed = [], set[int](), set[int]()
+    _one_use_of_draws(steps)
     for one in given:
         number = one["statistic"]
         if set(one) != {"statistic", "noise", "only_the_largest", "line"} or not isinstance(one["line"], str):
@@ -319,22 +325,37 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Rel
         if not isinstance(fact, Total) or not isinstance(noise, Noise | None):
             raise _wrong(number, "a statistic with noise")
         if noise is not None:
-            numbers = noise.numbers.ravel().tolist()
+            numbers = [] if noise.law == MIXED else noise.draws
+            mixed |= set(noise.draws) if noise.law == MIXED else set()
             fits = noise.shape == fact.shape and not fact.weights and _same(noise.to_json(), one["noise"])
             known = noise.law in LAWS and bool(((noise.scale > 0) & np.isfinite(noise.scale)).all())
             geometric = noise.law == "two-sided geometric"
             known = known and (noise.parameter is None) is not geometric
-            if not (fits and known) or len(set(numbers)) != len(numbers) or used & set(numbers):
+            if (
+                not (fits and known)
+                or len(set(numbers)) != len(numbers)
+                or used & set(numbers)
+                or ((used | set(numbers)) & mixed)
+            ):
                 raise _wrong(one["line"], "noise of its own for each number")
             if geometric and not (float(noise.parameter or 0) > 0 and np.dtype(fact.dtype).kind in "iu"):
                 raise _wrong(one["line"], "noise on whole numbers, of a positive rate")
-            if noise.law == "gumbel" and not one["only_the_largest"]:
-                raise _wrong(one["line"], "of Gumbel noise the largest alone")
+            one_scale = len(set(noise.scale.ravel().tolist())) == 1
+            if noise.law in ONE_SIDED and not (one["only_the_largest"] and one_scale):
+                raise _wrong(one["line"], f"of {noise.law} noise the largest alone, with one scale")
             used |= set(numbers)
         elif not (fact.weights and fact.normalised) or one["only_the_largest"]:
             raise _wrong(one["line"], "a choice by weights")
         releases.append(Released(fact, noise, one["only_the_largest"], one["line"]))
-    return releases
+    samples = samples_of(steps, [one["statistic"] for one in given])
+    return [dataclasses.replace(one, sample=sample) for one, sample in zip(releases, samples, strict=True)]
+
+
+def _one_use_of_draws(steps: Sequence[Step]) -> None:
+    """The draws of each sample are its own."""
+    numbers = [step.parameters["draws"] for step in steps if step.name == "sampled"]
+    if any(type(one) is not int for one in numbers) or len(set(numbers)) != len(numbers):
+        raise _wrong(numbers, "samples by draws of their own")
 
 
 def _must_be_of(schema: TableSchema, given: Mapping[str, Any]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import inspect
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -17,17 +17,27 @@ from dpverdict.audit.tracing.handles.arrays import is_noise, settled
 from dpverdict.audit.tracing.handles.draws import FollowedGenerator, replaced, replacing
 from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
-from dpverdict.audit.tracing.reach import Reached, a_generator, fingerprint, reach
-from dpverdict.audit.tracing.rules.facts import Total
+from dpverdict.audit.tracing.handles.tape import Release, Tape, set_current
+from dpverdict.audit.tracing.losses.samples import samples_of
+from dpverdict.audit.tracing.rules.facts import MIXED, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
+from dpverdict.audit.tracing.source.generators import is_generator, not_fresh, replaced_functions
+from dpverdict.audit.tracing.source.messages import messages_written
+from dpverdict.audit.tracing.source.reach import Reached, fingerprint, reach
 from dpverdict.audit.tracing.spending import Released as Spending
-from dpverdict.audit.tracing.tape import Release, Tape, set_current
+from dpverdict.audit.tracing.spending import without_noise
 from dpverdict.audit.trials.run import unseeded, with_generator
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 
 MOST_RUNS: Final = 20
 """Of a function, for one trace."""
 _LARGEST_GLOBAL: Final = 1000
+ONE_SIDED: Final = {
+    "gumbel": "use np.argmax of it alone",
+    "exponential": "subtract a second draw, or use np.argmax of it alone",
+    "geometric": "subtract a second draw",
+}
+"""Laws of noise that protect a choice, and not the number; with what to write instead."""
 
 
 @final
@@ -97,11 +107,26 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
     for one in first.releases:
         fact = steps[one.statistic].fact
         assert isinstance(fact, Total)
-        if one.noise is not None and one.noise.law == "gumbel" and (one.exposed or not one.chosen):
-            return _not_covered(f"{one.line}: a statistic with Gumbel noise is released: use np.argmax of it alone",
+        noise = first.noise_of(one)
+        if noise is not None and noise.law in ONE_SIDED and (one.exposed or not one.chosen or noise.law == "geometric"):
+            return _not_covered(f"{one.line}: a statistic with {noise.law} noise is released: {ONE_SIDED[noise.law]}",
                                 runs, found)  # fmt: skip
-        releases.append(Spending(fact, one.noise, one.chosen and not one.exposed, one.line))
-    return Trace(refused=None, steps=steps, releases=releases, statistics=[one.statistic for one in first.releases],
+        if noise is not None and noise.law in ONE_SIDED and len(set(noise.scale.ravel().tolist())) > 1:
+            return _not_covered(f"{one.line}: the largest of scores with {noise.law} noise of several scales: "
+                                "give it one scale", runs, found)  # fmt: skip
+        releases.append(Spending(fact, noise, one.chosen and not one.exposed, one.line))
+    shown = next((one for one in first.halves if one.exposed), None)
+    if shown is not None:
+        return _not_covered(f"{shown.line}: a statistic with one-sided noise is shown, before the second draw is "
+                            "subtracted", runs, found)  # fmt: skip
+    statistics = [one.statistic for one in first.releases]
+    samples = samples_of(steps, statistics)
+    releases = [dataclasses.replace(one, sample=own) for one, own in zip(releases, samples, strict=True)]
+    if without_noise(releases, replace=schema.relation is REPLACE_ONE):
+        lines = dict.fromkeys(one.line for one in releases if one.noise is not None and one.noise.law == MIXED)
+        return _not_covered(f"{', '.join(lines)}: the same noise is added to several numbers, of which a combination "
+                            "then has none: draw noise for each number", runs, found)  # fmt: skip
+    return Trace(refused=None, steps=steps, releases=releases, statistics=statistics,
                  runs=runs, read=_names(found))  # fmt: skip
 
 
@@ -148,9 +173,12 @@ def _unfit(function: Any, schema: TableSchema, found: Reached) -> str | None:
         return "errors of NumPy that depend on data (np.seterr): use 'ignore' or 'warn'"
     if schema.user is not None:
         return "a user with several records: bounds on what one record moves say nothing of a user"
+    unseen = replaced_functions() or next(filter(None, map(not_fresh, found.generators)), None)
+    if unseen is not None:
+        return unseen
     for name, value in found.read.items():
         inner = [value, *(vars(value).values() if hasattr(value, "__dict__") and name.endswith(".self") else ())]
-        if any(a_generator(one) for one in inner):
+        if any(is_generator(one) for one in inner):
             return (f"{name} is a generator that was made outside of the function: nobody sees how it was started; "
                     "take it as a second argument, or write np.random.default_rng() inside")  # fmt: skip
         if isinstance(value, np.ndarray) and value.size > _LARGEST_GLOBAL:
@@ -173,7 +201,8 @@ def _unlike(one: Tape, other: Tape) -> str | None:
             return f"operation {i} ({a.line}) is another one in another run"
     for r, s in zip(one.releases, other.releases, strict=True):
         same = r.statistic == s.statistic and (r.noise is None) == (s.noise is None)
-        if not same or (r.noise is not None and s.noise is not None and r.noise.to_json() != s.noise.to_json()):
+        both = r.noise is not None and s.noise is not None
+        if not same or (both and (r.noise.to_json() != s.noise.to_json() or r.noise.terms != s.noise.terms)):  # type: ignore[union-attr]
             return f"a release ({r.line}) is another one in another run"
         r.exposed, r.chosen = r.exposed or s.exposed, r.chosen or s.chosen
     return None
@@ -186,11 +215,13 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     takes_generator = _takes_generator(function)
     set_current(tape)
     try:
-        with warnings.catch_warnings(), replacing(replaced(found.modules)):
-            warnings.simplefilter("ignore")
+        written = messages_written(lambda value: _check_outcome(tape, value))
+        with written, replacing(replaced(found.modules, found.generators, _of_pandas(schema))):
             table = table_of(tape, schema, sample)
             outcome = function(table, FollowedGenerator()) if takes_generator else function(table)
             _check_outcome(tape, outcome)
+            del table, outcome
+            _must_be_dropped(tape)
     except NotCovered as error:
         tape.refused = tape.refused or str(error)
     except (KeyboardInterrupt, MemoryError):
@@ -201,6 +232,23 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     finally:
         set_current(None)
     return tape
+
+
+def _of_pandas(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
+    """The functions of pandas that take frames, where the table is one."""
+    if schema.table != "pandas":
+        return ()
+    from dpverdict.audit.tracing.handles.frames.functions import pandas_functions
+
+    return pandas_functions()
+
+
+def _must_be_dropped(tape: Tape) -> None:
+    """Refuse a function that hands data to code which keeps them: that code may read them without noise."""
+    if any(one() is not None for one in tape.followed):
+        gc.collect()
+    if any(one() is not None for one in tape.followed):
+        tape.refuse("data that are kept after the call, where other code may read them", "keep what was released")
 
 
 def _where(error: BaseException, tape: Tape) -> str:

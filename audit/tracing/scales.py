@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final, final
 
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certify import as_schema, expression
+from dpverdict.audit.tracing.rules.facts import added
 from dpverdict.audit.tracing.run import Trace, followed
-from dpverdict.audit.tracing.spending import Released, alternatives, keeps
+from dpverdict.audit.tracing.spending import Released, alternatives, jointly, keeps
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, adjacency_name
@@ -20,6 +22,8 @@ from dpverdict.numerics.text import at_least, at_most
 LARGEST: Final = 2.0**40
 """Factor by which a scale is made larger or smaller."""
 CLOSE: Final = 1e-7
+MIXED_CLOSE: Final = 1e-3
+"""The same where Gaussian noise and noise of another law are composed, of which a bound takes a second."""
 DIGITS: Final = 6
 
 
@@ -160,7 +164,9 @@ def _of_line(trace: Trace, line: str, claim: Guarantee, *, replace: bool) -> Nee
 
 
 def _least(releases: Sequence[Released], lines: set[str], claim: Guarantee, *, replace: bool) -> float | None:
-    """The least factor for the noise of some lines, to a relative `CLOSE` from above; None where none is enough."""
+    """The least factor for the noise of some lines, to `CLOSE` or `MIXED_CLOSE` from above; None if none is enough."""
+    laws = {None if one.noise is None else one.noise.law for one in releases}
+    near_enough = MIXED_CLOSE if "gaussian" in laws and len(laws) > 1 else CLOSE
 
     def enough(factor: float) -> bool:
         return _keeps(releases, lines, claim, factor, replace=replace)
@@ -176,16 +182,20 @@ def _least(releases: Sequence[Released], lines: set[str], claim: Guarantee, *, r
         low, high = low / 2, low
         if low < 1 / LARGEST:
             return low
-    if enough(1.0) and high == 1.0 and not enough(1 - CLOSE):
+    if enough(1.0) and high == 1.0 and not enough(1 - near_enough):
         return 1.0
-    low, high = bisected(lambda one: not enough(one), low, high, steps=40, close=lambda a, b: b - a <= CLOSE * b)
+    low, high = bisected(lambda one: not enough(one), low, high, steps=40, close=lambda a, b: b - a <= near_enough * b)
     near = float(f"{high:.{DIGITS}g}")
     return near if near <= high and enough(near) else high
 
 
 def _keeps(releases: Sequence[Released], lines: set[str], claim: Guarantee, factor: float, *, replace: bool) -> bool:
     changed = [_scaled(one, factor) if one.line in lines else one for one in releases]
-    return keeps(alternatives(changed, replace=replace), claim)
+    options = alternatives(changed, replace=replace)
+    if keeps(options, claim):
+        return True
+    joint = jointly(options, changed, replace=replace)
+    return joint != options and keeps(joint, claim)
 
 
 def _scaled(release: Released, factor: float) -> Released:
@@ -196,4 +206,7 @@ def _scaled(release: Released, factor: float) -> Released:
                                                                      high=fact.high / factor))  # fmt: skip
     if noise.parameter is not None:
         return dataclasses.replace(release, noise=dataclasses.replace(noise, parameter=noise.parameter / factor))
-    return dataclasses.replace(release, noise=dataclasses.replace(noise, scale=noise.scale * factor))
+    terms = None
+    if noise.terms is not None:
+        terms = tuple(added((), one, Fraction(factor)) for one in noise.terms)
+    return dataclasses.replace(release, noise=dataclasses.replace(noise, scale=noise.scale * factor, terms=terms))

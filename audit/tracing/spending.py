@@ -23,14 +23,12 @@ import numpy as np
 
 from dpverdict.audit.exact.spending import Account, held_to
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.closed_form import GaussianLoss, RandomisedResponseLoss
-from dpverdict.audit.losses.composition import compose
-from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
-from dpverdict.audit.losses.finite.loss import FiniteLoss
-from dpverdict.audit.losses.laplace.loss import LaplaceLoss
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.tracing.losses.mixed import Row, rows_of, squared_mu
+from dpverdict.audit.tracing.losses.samples import Sample
+from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.boxes import Boxes
-from dpverdict.audit.tracing.rules.facts import Cell, Noise, Norm, Support, Total
+from dpverdict.audit.tracing.rules.facts import MIXED, Cell, Noise, Norm, Support, Total
 from dpverdict.audit.tracing.rules.joint import Joint, Weighted, most_spent
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
@@ -41,122 +39,12 @@ from dpverdict.mechanisms.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpverdict.numerics.exponential_sums import ExponentialSum
 
 ROUNDING: Final = (46, 48, 50, 52)
 """Powers of two by which a claim may be missed because a program computes its scales in floats. See `nearest_kept`."""
 _DIGITS: Final = 17
 
 MOST_ALTERNATIVES: Final = 4096
-_LONGEST_MOVE: Final = 256
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a record spends in one alternative: how far each draw is moved, in units of its scale.
-
-    Attributes:
-        laplace: the moves of Laplace draws, with how often each occurs, in order.
-        gaussian: the sum of the squares of the moves of Gaussian draws.
-        geometric: whole moves of two-sided geometric draws with their rate, and how often each occurs.
-        pure: a bound on the largest loss of choices, and of what is bounded by a norm.
-        ranges: the ranges of choices by the exponential mechanism.
-        together: a bound on the largest loss of all that is not Gaussian; None where there is none but their sum.
-        jointly: whether some part is a bound on all releases together.
-    """
-
-    laplace: tuple[tuple[Fraction, int], ...] = ()
-    gaussian: Fraction = Fraction(0)
-    geometric: tuple[tuple[tuple[Fraction, int], int], ...] = ()
-    pure: Fraction = Fraction(0)
-    ranges: tuple[Fraction, ...] = ()
-    together: Fraction | None = None
-    jointly: bool = False
-
-    def plus(self, other: Spent) -> Spent:
-        """Both."""
-        return Spent(
-            _merged(self.laplace, other.laplace),
-            self.gaussian + other.gaussian,
-            _merged(self.geometric, other.geometric),
-            self.pure + other.pure,
-            tuple(sorted(self.ranges + other.ranges)),
-        )
-
-    def within(self, together: Fraction | None, gaussian: Fraction | None) -> Spent:
-        """The same, where all that is not Gaussian, and all that is, is known to be within these."""
-        least = self.gaussian if gaussian is None else min(self.gaussian, gaussian)
-        return dataclasses.replace(self, together=together, gaussian=least, jointly=True)
-
-    def losses(self) -> list[PrivacyLoss]:
-        """Losses each of which dominates it: of all draws, and of the bound on their sum."""
-        plain = dataclasses.replace(self, together=None)
-        whole = dataclasses.replace(plain, gaussian=Fraction(0)).epsilon()
-        if self.together is None or whole is None or self.together >= whole:
-            return [plain.loss()]
-        return [Spent(gaussian=self.gaussian, pure=self.together).loss(), plain.loss()]
-
-    def loss(self) -> PrivacyLoss:
-        """The privacy loss that dominates it."""
-        parts: list[Any] = []
-        if self.together is not None:
-            return self.losses()[0]
-        if self.laplace:
-            parts.append(LaplaceLoss.grouped(self.laplace))
-        if self.gaussian:
-            parts.append(GaussianLoss.from_squared(self.gaussian))
-        pure = self.pure
-        for (rate, move), times in self.geometric:
-            if move == 1:
-                parts.append(RandomisedResponseLoss(times, rate))
-            elif move <= _LONGEST_MOVE:
-                parts += [_geometric(rate, move)] * times
-            else:
-                pure += rate * move * times
-        if pure:
-            parts.append(RandomisedResponseLoss(1, pure))
-        parts += [BoundedRangeLoss(one) for one in self.ranges]
-        found: PrivacyLoss = parts[0] if len(parts) == 1 else compose(*parts)
-        epsilon = self.epsilon()
-        if not found.is_certified and epsilon is not None:
-            return RandomisedResponseLoss(1, epsilon)  # it dominates every pair whose largest loss is epsilon
-        return found
-
-    def epsilon(self) -> Fraction | None:
-        """The largest loss; None where Gaussian noise moves."""
-        if self.gaussian:
-            return None
-        total = sum((move * times for move, times in self.laplace), self.pure + sum(self.ranges, Fraction(0)))
-        total += sum((rate * move * times for (rate, move), times in self.geometric), Fraction(0))
-        return total if self.together is None else min(total, self.together)
-
-    def at_most(self, other: Spent) -> bool:
-        """Whether the other one dominates it, move by move."""
-        if self.gaussian > other.gaussian or self.pure > other.pure or self.geometric != other.geometric:
-            return False
-        if self.ranges != other.ranges or self.together != other.together:
-            return False
-        ours, theirs = _falling(self.laplace), _falling(other.laplace)
-        return len(ours) <= len(theirs) and all(a <= b for a, b in zip(ours, theirs, strict=False))
-
-
-def _falling(moves: Sequence[tuple[Fraction, int]]) -> list[Fraction]:
-    return sorted((move for move, times in moves for _ in range(times)), reverse=True)
-
-
-def _merged(one: Sequence[tuple[Any, int]], other: Sequence[tuple[Any, int]]) -> tuple[tuple[Any, int], ...]:
-    counts: Counter[Any] = Counter(dict(one))
-    for key, times in other:
-        counts[key] += times
-    return tuple(sorted(counts.items()))
-
-
-def _geometric(rate: Fraction, move: int) -> FiniteLoss:
-    """Two-sided geometric noise against itself moved by a whole number."""
-    inner = [ExponentialSum.exp(-rate * x) - ExponentialSum.exp(-rate * (x + 1)) for x in range(1, move)]
-    p = [ExponentialSum.of(1), *inner, ExponentialSum.exp(-rate * move)]
-    return FiniteLoss.of_weights(p, p[::-1])
 
 
 # what one release spends ----------------------------------------------------------------------------------------------
@@ -172,12 +60,14 @@ class Released:
         noise: the draws, of its shape; None for a choice by the exponential mechanism.
         only_the_largest: whether only the place of the largest noisy value is used.
         line: of the user's code.
+        sample: the Poisson sample of the records that it is made of alone; None where it is made of all of them.
     """
 
     fact: Total
     noise: Noise | None
     only_the_largest: bool
     line: str
+    sample: Sample | None = None
 
 
 Element: TypeAlias = "tuple[str, Any, Fraction, Fraction, Fraction, Support]"
@@ -223,7 +113,9 @@ def choice_of(release: Released, *, replace: bool) -> Spent:
     All scores may be shifted by one number, so what counts is how far their moves differ: by w = high - low at most,
     and by 2 w where a record goes and another comes. The exponential mechanism, which the largest of scores with Gumbel
     noise is, then has the range w/scale. The largest of scores with Laplace noise has the pure epsilon w/scale: after a
-    shift all scores move up (Dwork and Roth 2014, Claim 3.9, whose proof takes no more of counts than that).
+    shift all scores move up (Dwork and Roth 2014, Claim 3.9, whose proof takes no more of counts than that). So has the
+    largest of scores with exponential noise: with the other draws fixed, a score is the largest if its draw is above
+    some t; after the move, above some t' <= t + w, and P(Z > t + w) >= exp(-w/scale) P(Z > t); the same holds back.
     """
     fact = release.fact
     low, high = (Fraction(float(end)) for end in (fact.low.min(initial=0.0), fact.high.max(initial=0.0)))
@@ -241,7 +133,7 @@ def by_its_largest(release: Released) -> bool:
     if release.noise is None:
         return True
     same = len(set(release.noise.scale.ravel().tolist())) == 1
-    return release.only_the_largest and same and release.noise.law in ("laplace", "gumbel")
+    return release.only_the_largest and same and release.noise.law in ("laplace", "gumbel", "exponential")
 
 
 def whole_box(elements: Sequence[Element], *, replace: bool) -> Spent:
@@ -285,7 +177,26 @@ def by_norm(release: Released, *, replace: bool) -> Spent | None:
 
 
 def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
-    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them."""
+    """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them.
+
+    What is made of a Poisson sample alone is known for the records in it, and gains by the sample: the coins that make
+    the sample are used for nothing else, so the two parts are independent once the data are given.
+    """
+    samples = list(dict.fromkeys(one.sample for one in releases if one.sample is not None))
+    mixed = {one.sample for one in releases if one.noise is not None and one.noise.law == MIXED}
+    if not samples or replace or len(mixed) > 1:  # draws that they have in common are not independent
+        return _of_all_records(releases, replace=replace)
+    found = _of_all_records([one for one in releases if one.sample is None], replace=False)
+    for sample in samples:
+        own = _of_all_records([one for one in releases if one.sample == sample], replace=False)
+        if len(found) * len(own) > MOST_ALTERNATIVES:
+            return _of_all_records(releases, replace=False)
+        found = [one.plus(Spent(sampled=((sample.rate, other),))) for one in found for other in own]
+    return found
+
+
+def _of_all_records(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
+    """The same, for records that are in every sample."""
     fixed, elements = _sorted_out(releases, replace=replace)
     found = [fixed.plus(whole_box([one for one in elements if not one[5]], replace=replace))]
     for group in _connected([one for one in elements if one[5]]):
@@ -301,6 +212,8 @@ def jointly(options: Sequence[Spent], releases: Sequence[Released], *, replace: 
 
     It takes longer, so it is asked for where the options by themselves do not keep a claim.
     """
+    if any(one.sample is not None for one in releases) and not replace:
+        return list(options)
     fixed, _ = _sorted_out(releases, replace=replace)
     joint = _jointly(releases, replace=replace)
     pure, gaussian = joint.get("pure"), joint.get("gaussian")
@@ -319,7 +232,7 @@ def widest_records(releases: Sequence[Released], *, replace: bool) -> list[tuple
 
 def _sorted_out(releases: Sequence[Released], *, replace: bool) -> tuple[Spent, list[Element]]:
     """What is known of releases as a whole, and the coordinates of the others."""
-    fixed, elements = Spent(), list[Element]()
+    fixed, elements = Spent(gaussian=_of_mixed(releases, replace=replace)), list[Element]()
     for release in releases:
         known = _as_a_whole(release, replace=replace)
         if known is None:
@@ -329,9 +242,31 @@ def _sorted_out(releases: Sequence[Released], *, replace: bool) -> tuple[Spent, 
     return fixed, elements
 
 
+def without_noise(releases: Sequence[Released], *, replace: bool) -> bool:
+    """Whether some combination of numbers with common draws has no noise, or there are too many of them."""
+    return squared_mu(_mixed_rows(releases, replace=replace)) is None
+
+
+def _of_mixed(releases: Sequence[Released], *, replace: bool) -> Fraction:
+    found = squared_mu(_mixed_rows(releases, replace=replace))
+    if found is None:
+        raise ArithmeticError("numbers with common noise, of which a combination has none")
+    return found
+
+
+def _mixed_rows(releases: Sequence[Released], *, replace: bool) -> list[Row]:
+    return [row for one in releases if one.noise is not None and one.noise.law == MIXED
+            for row in rows_of(one.fact, one.noise.terms or (), replace=replace)]  # fmt: skip
+
+
 def _as_a_whole(release: Released, *, replace: bool) -> Spent | None:
-    """What a choice spends, or what a norm bounds; None of a release that is better known by its coordinates."""
-    own = [] if release.noise is None or release.noise.law == "gumbel" else elements_of(release)
+    """What a choice spends, or what a norm bounds; None of a release that is better known by its coordinates.
+
+    Of mixed draws nothing is left to be said: `_of_mixed` has all of them.
+    """
+    if release.noise is not None and release.noise.law == MIXED:
+        return Spent()
+    own = [] if release.noise is None or release.noise.law in ("gumbel", "exponential") else elements_of(release)
     if by_its_largest(release):
         chosen, box = choice_of(release, replace=replace), whole_box(own, replace=replace).epsilon()
         return None if own and own[0][0] == "laplace" and box is not None and box < chosen.pure else chosen
@@ -557,6 +492,10 @@ def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
     found = 0.0
     try:
         for one in options:
+            largest = one.epsilon()
+            if isinstance(claim, PureDP) and one.sampled and largest is not None:
+                found = max(found, math.nextafter(float(largest), math.inf))
+                continue
             account = held_to(one.loss(), claim)
             if isinstance(claim, ApproximateDP | PureDP):
                 delta = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
@@ -564,7 +503,9 @@ def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
             elif account.spent is None:
                 return None
             else:
-                found = max(found, float(account.spent.upper))
+                spent, exact = float(account.spent.upper), isinstance(one.loss(), GaussianLoss)
+                squared = exact and isinstance(claim, GaussianDP)  # then mu^2 is compared, which is rational
+                found = max(found, math.nextafter(math.sqrt(spent), math.inf) if squared else spent)
     except DpverdictError:
         return None
     return found if np.isfinite(found) else None

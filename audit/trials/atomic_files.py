@@ -53,8 +53,12 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
             raise IsADirectoryError(f"{target} is a directory: give the path of a file")
     devices = {target for target in data if target.exists() and not target.is_file()}
     with contextlib.ExitStack() as held:
-        ready = {target: held.enter_context(_beside(target, data[target])) for target in data if target not in devices}
-        former = {target: held.enter_context(_kept(target)) for target in ready if len(data) > 1}
+        ready = {
+            target: held.enter_context(_temporary_beside(target, data[target]))
+            for target in data
+            if target not in devices
+        }
+        former = {target: held.enter_context(_old_content_kept(target)) for target in ready if len(data) > 1}
         placed: list[Path] = []
         try:
             for target, temporary in ready.items():
@@ -65,12 +69,12 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
                     file.write(data[target])
         except BaseException:
             for target in placed if former else []:
-                _restore(target, former[target])
+                _restore_file(target, former[target])
             raise
 
 
 @contextlib.contextmanager
-def _beside(target: Path, data: bytes) -> Generator[Path]:
+def _temporary_beside(target: Path, data: bytes) -> Generator[Path]:
     """A temporary file with the data, beside the target; it is gone at the end, or has taken the target's place."""
     remove_left_over(target)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:_LONGEST]}.", suffix=".tmp")
@@ -91,16 +95,16 @@ def _beside(target: Path, data: bytes) -> Generator[Path]:
 
 
 @contextlib.contextmanager
-def _kept(target: Path) -> Generator[Path | None]:
+def _old_content_kept(target: Path) -> Generator[Path | None]:
     """The old content under another name; None if there is none."""
     if not target.exists():
         yield None
         return
-    with _beside(target, target.read_bytes()) as copy:
+    with _temporary_beside(target, target.read_bytes()) as copy:
         yield copy
 
 
-def _restore(target: Path, former: Path | None) -> None:
+def _restore_file(target: Path, former: Path | None) -> None:
     with contextlib.suppress(OSError):
         target.unlink() if former is None else os.replace(former, target)
 
@@ -184,12 +188,12 @@ def refuse_overwriting(outputs: Mapping[str, Path], inputs: Mapping[str, str | o
     """
     for name, output in outputs.items():
         for what, path in inputs.items():
-            if output.is_file() and _same(output, path):
+            if output.is_file() and _is_same_content(output, path):
                 remedy = "give another file name: what is read would be lost"
                 raise InvalidValue(name, str(output), f"another file than {what}", remedy)
 
 
-def _same(one: Path, other: str | os.PathLike[str]) -> bool:
+def _is_same_content(one: Path, other: str | os.PathLike[str]) -> bool:
     try:
         return os.path.samefile(one, other)
     except (OSError, ValueError):  # it is not there, or cannot be

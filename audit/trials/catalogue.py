@@ -139,10 +139,10 @@ def offered(only: str | None = None) -> dict[str, tuple[str, str]]:
     told = "; ".join(f"{', '.join(offers)} of {', '.join(names)}" for offers, names in ways.items() if offers)
     metavar = "|".join(dict.fromkeys(way for offers in ways for way in offers))
     calibration = {CALIBRATION: (metavar, f"How epsilon and delta set the scale: {told}.")} if told else {}
-    return {parameter: _merged(says) for parameter, says in said.items() if says} | calibration
+    return {parameter: _merged_words(says) for parameter, says in said.items() if says} | calibration
 
 
-def _merged(says: Mapping[tuple[str, str], list[str]]) -> tuple[str, str]:
+def _merged_words(says: Mapping[tuple[str, str], list[str]]) -> tuple[str, str]:
     """One metavar and one text out of what several mechanisms say."""
     metavar = "|".join(dict.fromkeys(part for metavar, _ in says for part in metavar.split("|")))
     texts: dict[str, list[str]] = {}
@@ -169,17 +169,17 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
     if names_a_callable(name):
         found = load_callable(name, name="mechanism")
         if isinstance(found, type) and issubclass(found, StructuredMechanism):
-            return _built(name, found, words, shape)
+            return _built_mechanism(name, found, words, shape)
         _take_only(name, words, ())
         make = adapter_for(found)
         return Named(mechanism=found if make is None else make())
     classes = mechanism_classes()
     if name not in classes:
-        raise _unknown("mechanism", name, list(classes), "dpverdict list shows them all")
-    return _built(name, classes[name], words, shape)
+        raise _unknown_name("mechanism", name, list(classes), "dpverdict list shows them all")
+    return _built_mechanism(name, classes[name], words, shape)
 
 
-def _built(
+def _built_mechanism(
     name: str, mechanism: type[StructuredMechanism], words: Mapping[str, str], shape: tuple[int, ...] | None
 ) -> Named:
     """A mechanism of a class, from its parameters in words."""
@@ -210,7 +210,7 @@ def _built(
         if argument.default is argument.empty and argument.name not in values
     ]
     if missing:
-        raise _missing(missing, name)
+        raise _missing_parameters(missing, name)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", FalseClaimWarning)
         made = build(**values)
@@ -277,14 +277,14 @@ def _from_zoo(name: str, words: Mapping[str, str], shape: tuple[int, ...] | None
     mutants = {f"{ZOO}{mutant.name}".lower(): mutant for mutant in broken.ALL}
     if name.lower() not in mutants:
         known = [f"{ZOO}{mutant.name}" for mutant in broken.ALL]
-        raise _unknown("mechanism", name, known, "dpverdict list shows them all")
+        raise _unknown_name("mechanism", name, known, "dpverdict list shows them all")
     mutant = mutants[name.lower()]
     _take_only(name, words, mutant.parameters)
     shared = named(())
     values = _read(name, {parameter: shared[parameter] for parameter in mutant.parameters}, words, shape)
     missing = [parameter for parameter in mutant.parameters if parameter not in values]
     if missing:
-        raise _missing(missing, name)
+        raise _missing_parameters(missing, name)
     make = cast("Callable[..., StructuredMechanism]", mutant.make)  # each kind of variant takes parameters of its own
     mechanism = make(*(values[parameter] for parameter in mutant.parameters))
     return Named(mechanism=mechanism, notes=(f"{name} is wrong on purpose: {mutant.title}",))
@@ -330,12 +330,12 @@ def _take_only(name: str, given: Mapping[str, str], accepted: tuple[str, ...]) -
             raise InvalidValue(parameter, value, f"left out for {name}", remedy)
 
 
-def _missing(parameters: Sequence[str], name: str) -> InvalidValue:
+def _missing_parameters(parameters: Sequence[str], name: str) -> InvalidValue:
     remedy = f"add {listed([option(parameter) for parameter in parameters])}"
     return InvalidValue(listed(parameters), None, f"given for {name}", remedy)
 
 
-def _unknown(parameter: str, value: str, known: list[str], otherwise: str) -> InvalidValue:
+def _unknown_name(parameter: str, value: str, known: list[str], otherwise: str) -> InvalidValue:
     close = get_close_matches(value, known, n=3, cutoff=0.5)
     remedy = f"did you mean {' or '.join(close)}? ({otherwise})" if close else otherwise
     return InvalidValue(parameter, value, f"a known {parameter}, or module:function", remedy)

@@ -1,4 +1,4 @@
-"""Data from files, or from a function of the user's: tables of records, neighbouring datasets, and columns of scores.
+"""Data from files, or from a user's function: tables of records, neighbouring datasets, and columns of scores.
 
 Records are read from .csv, .npy and .npz, pairs from .npz, scores (one number per canary or run) from .npy, .csv and
 .parquet.
@@ -58,7 +58,7 @@ def read_table(source: str) -> Array:
     """
     kind = Path(source).suffix.lower()
     if names_a_callable(source):
-        return _records(_named(source, "data", "a function that returns an array of records"), source)
+        return _records(_named_value(source, "data", "a function that returns an array of records"), source)
     must_be_a_file(source, "data")
     if kind == ".csv":
         return _records(read_csv(source, "data")[1], source)
@@ -89,12 +89,14 @@ def read_pair(path: str, adjacency: NeighboringRelation | None = None) -> AnyPai
             under another relation than the expected one.
     """
     if names_a_callable(path):
-        made = as_pair(_named(path, "neighbours", "a function that returns two datasets"))
+        made = as_pair(_named_value(path, "neighbours", "a function that returns two datasets"))
         _must_be_under(adjacency, made.adjacency, made.describe())
         return made
     must_be_a_file(path, "neighbours")
     arrays = _load_npz(path, "neighbours")
-    dataset, neighbour = (_plain(_array(arrays, key, path, "neighbours"), key) for key in ("dataset", "neighbour"))
+    dataset, neighbour = (
+        _plain_array(_array(arrays, key, path, "neighbours"), key) for key in ("dataset", "neighbour")
+    )
     shapes = f"arrays of shapes {dataset.shape} and {neighbour.shape}"
     if min(dataset.ndim, neighbour.ndim) < 1 or len(dataset) - len(neighbour) not in (0, 1):
         requirement = "two datasets of equal length, or the second one record shorter"
@@ -126,7 +128,7 @@ def _must_be_under(expected: NeighboringRelation | None, found: NeighboringRelat
         raise InvalidValue("neighbours", said, requirement, remedy)
 
 
-def _plain(array: NDArray[np.generic], name: str) -> NDArray[Any]:
+def _plain_array(array: NDArray[np.generic], name: str) -> NDArray[Any]:
     """An array as it is, if it is one of numbers, texts or times."""
     if array.dtype.kind not in "biufUSmM":
         requirement = "an array of numbers, texts or times"
@@ -139,7 +141,7 @@ def _bits(array: NDArray[np.generic]) -> tuple[object, ...]:
     return array.shape, array.dtype.str, array.tobytes()
 
 
-def _named(source: str, name: str, requirement: str) -> Any:
+def _named_value(source: str, name: str, requirement: str) -> Any:
     """What a function that ``source`` names returns; or, if it names no function, what it names."""
     found = load_named(source, name=name)
     if not callable(found):
@@ -243,7 +245,7 @@ def _number(cell: str) -> float | None:
 def load_array(path: str, name: str) -> NDArray[np.generic] | dict[str, NDArray[np.generic]]:
     """What NumPy reads from a file, without executing pickled code: an array, or the arrays of a .npz by name."""
     try:
-        must_fit(_announced(path), path, name)
+        must_fit(_announced_bytes(path), path, name)
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a header that an old Python wrote
             loaded = np.load(file, allow_pickle=False)
@@ -254,7 +256,7 @@ def load_array(path: str, name: str) -> NDArray[np.generic] | dict[str, NDArray[
         raise unreadable(name, path, f"a readable {Path(path).suffix} file of numbers", error) from None
 
 
-def _announced(path: str) -> int:
+def _announced_bytes(path: str) -> int:
     """The bytes that the arrays of a .npy or .npz file will take as float64, as their headers say."""
     if not zipfile.is_zipfile(path):
         with open(path, "rb") as file:
@@ -351,17 +353,17 @@ def read_column(source: str, name: str) -> NDArray[np.generic]:
             loaded = load_array(path, name)
             if isinstance(loaded, dict):
                 raise InvalidValue(name, source, "a .npy file of one array", "save one array with numpy.save")
-            return _vector(loaded, source, name)
+            return _as_vector(loaded, source, name)
         case ".csv":
             header, rows = read_csv(path, name)
             return rows[:, _index(header, column, source, name)]
         case ".parquet":
-            return _parquet(path, column, source, name)
+            return _read_parquet(path, column, source, name)
         case _:
             raise InvalidValue(name, source, FORMATS, "convert the scores, one number per canary or run")
 
 
-def _vector(loaded: NDArray[np.generic], source: str, name: str) -> NDArray[np.generic]:
+def _as_vector(loaded: NDArray[np.generic], source: str, name: str) -> NDArray[np.generic]:
     vector = loaded[:, 0] if loaded.ndim == 2 and loaded.shape[1] == 1 else loaded
     if vector.ndim != 1:
         shape = f"array of shape {loaded.shape} ({source})"
@@ -383,7 +385,7 @@ def _index(header: list[str], column: str, source: str, name: str) -> int:
     return 0
 
 
-def _parquet(path: str, column: str, source: str, name: str) -> NDArray[np.generic]:
+def _read_parquet(path: str, column: str, source: str, name: str) -> NDArray[np.generic]:
     try:
         from pyarrow import parquet, types  # pyright: ignore[reportMissingImports]  # an extra
     except ImportError:

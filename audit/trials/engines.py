@@ -120,7 +120,7 @@ class _Remote(Engine):
         """Replace workers that have died, where nobody else does; those of a newer executor are left alone."""
 
     def map(self, function: Callable[[T], R], tasks: Iterable[T]) -> Iterator[R]:
-        payload = _packed(function)
+        payload = _packed_function(function)
         most = IN_FLIGHT * self.workers_alive()
         waiting = iter(tasks)
         running: deque[_Started] = deque()
@@ -226,7 +226,7 @@ class Processes(_Remote):
 class _Worker(SpawnProcess):
     """A worker that does not run the user's script again, so that the script needs no guard around its calls.
 
-    What is in the script travels by value, see `_packed`.
+    What is in the script travels by value, see `_packed_function`.
     """
 
     @staticmethod
@@ -257,7 +257,7 @@ class DaskCluster(_Remote):
 
     Args:
         address: of the scheduler, such as ``tcp://10.0.0.5:8786``.
-        audit: whose code runs in processes of its own on the workers; None for code that is not of the user's.
+        audit: whose code runs in processes of its own on the workers; None for code that is not the user's.
 
     Raises:
         InvalidValue: Dask is not installed, or nobody answers at the address.
@@ -418,7 +418,7 @@ def names_used(code: CodeType) -> Iterator[str]:
 @contextlib.contextmanager
 def _by_value() -> Generator[None]:
     """Code that a worker cannot import travels with the functions that are packed inside."""
-    mine = [module for module in list(sys.modules.values()) if _travels(module)]
+    mine = [module for module in list(sys.modules.values()) if _is_loose_file(module)]
     for module in mine:
         cloudpickle.register_pickle_by_value(module)
     try:
@@ -428,7 +428,7 @@ def _by_value() -> Generator[None]:
             cloudpickle.unregister_pickle_by_value(module)
 
 
-def _packed(value: object) -> bytes:
+def _packed_function(value: object) -> bytes:
     """The bytes of a function with all it holds."""
 
     def failure(said: str) -> InvalidValue:
@@ -440,8 +440,8 @@ def _packed(value: object) -> bytes:
     return packed
 
 
-def _travels(module: ModuleType) -> bool:
-    """Whether a module is a loose file of the user's, which another process need not find."""
+def _is_loose_file(module: ModuleType) -> bool:
+    """Whether a module is a loose file of the user, which another process need not find."""
     file = getattr(module, "__file__", None)
     if not file or module.__name__ == "__main__" or is_installed(module):
         return False

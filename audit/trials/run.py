@@ -1,7 +1,8 @@
 """Run a mechanism many times on one dataset: reproducibly, and in memory that does not grow with the number of trials.
 
 Whatever a trial ends in is an outcome: an exception, NaN, a text, an array of another length. Trials that all give
-finite numbers of one length are an array, shape (trials, m); others are `Outcomes`, and none is dropped or tried again.
+finite numbers of one length are an array, shape (trials, m); others are `OutcomeRows`, and none is dropped or tried
+again.
 
 Trials are cut into chunks. The number of trials in a chunk depends on the size of one output only, and chunk i of a
 stream has a generator of its own, made from (seed, name of the stream, i). Hence:
@@ -26,9 +27,9 @@ import numpy as np
 
 from dpverdict.audit.trials.engines import ThisProcess, current_engine, holds_generator
 from dpverdict.audit.trials.journal import current_journal
-from dpverdict.audit.trials.outcomes.batches import Batch, Outcomes, rows_of, same_batches
+from dpverdict.audit.trials.outcomes.batches import Batch, OutcomeRows, rows_of, same_batches
 from dpverdict.audit.trials.outcomes.canonical import (
-    Outcome,
+    CanonicalOutcome,
     is_long,
     of_numbers,
     outcome_of,
@@ -167,7 +168,7 @@ class Sampler:
         """The numbers and symbols in the outcome of one trial, from the first of a few that is no exception."""
         for index in range(PROBES):
             probe = self.few(1, generator(self.seed, f"probe {self.where}", index))
-            if not isinstance(probe, Outcomes):
+            if not isinstance(probe, OutcomeRows):
                 return len(probe[0])
             if not probe.rows[0].raised:
                 return max(1, probe.rows[0].size)
@@ -241,11 +242,11 @@ class Sampler:
             result: Batch
             if journal is not None and found:
                 kept = journal.load(entry(chunk))
-                result = Outcomes.unpacked(kept) if kept.dtype == np.uint8 else kept.astype(np.float64, copy=False)
+                result = OutcomeRows.unpacked(kept) if kept.dtype == np.uint8 else kept.astype(np.float64, copy=False)
             else:
                 result = next(made)
                 if journal is not None:
-                    journal.store(entry(chunk), result.packed() if isinstance(result, Outcomes) else result)
+                    journal.store(entry(chunk), result.packed() if isinstance(result, OutcomeRows) else result)
             yield result
             done += chunk.trials
             if progress is not None:
@@ -261,7 +262,7 @@ class Sampler:
         batch = self._guarded(trials, rng, self._loop)
         if not self.grid:
             return batch
-        return batch.rounded(self.grid) if isinstance(batch, Outcomes) else np.rint(batch / self.grid) * self.grid
+        return batch.rounded(self.grid) if isinstance(batch, OutcomeRows) else np.rint(batch / self.grid) * self.grid
 
     def few(self, trials: int, rng: np.random.Generator) -> Batch:
         """The same of a few trials, however large an outcome is."""
@@ -282,7 +283,7 @@ class Sampler:
         Raises:
             MechanismFailure: an outcome is something else.
         """
-        if not isinstance(batch, Outcomes):
+        if not isinstance(batch, OutcomeRows):
             if self.size not in (0, batch.shape[1]):
                 raise self._of_another_length(batch.shape[1])
             return batch
@@ -320,13 +321,13 @@ class Sampler:
             raise self._failure("returned outputs without numbers", "release at least one number")
         if np.isfinite(outputs).all():
             return np.ascontiguousarray(outputs)
-        return Outcomes(tuple(map(of_numbers, outputs)))
+        return OutcomeRows(tuple(map(of_numbers, outputs)))
 
     def _loop(self, trials: int, rng: np.random.Generator) -> Batch:
-        outputs, odd = np.empty((trials, self.size)), dict[int, Outcome]()
+        outputs, odd = np.empty((trials, self.size)), dict[int, CanonicalOutcome]()
         for i in range(trials):
             output = self._trial(rng)
-            if isinstance(output, Outcome):
+            if isinstance(output, CanonicalOutcome):
                 odd[i] = output
             elif output.size != self.size:
                 odd[i] = of_numbers(output)
@@ -334,9 +335,9 @@ class Sampler:
                 outputs[i] = output
         if not odd:
             return outputs
-        return Outcomes(tuple(odd[i] if i in odd else of_numbers(outputs[i]) for i in range(trials)))
+        return OutcomeRows(tuple(odd[i] if i in odd else of_numbers(outputs[i]) for i in range(trials)))
 
-    def _trial(self, rng: np.random.Generator) -> Array | Outcome:
+    def _trial(self, rng: np.random.Generator) -> Array | CanonicalOutcome:
         """What one call ends in. An exception is an outcome; what ends a program, or takes all memory, is none."""
         assert callable(self.mechanism)
         given = self._input()
@@ -350,7 +351,7 @@ class Sampler:
         except Exception as error:
             return outcome_of_error(error, messages=not isinstance(mechanism, observed) or mechanism.messages)
 
-    def _formed(self, released: object) -> Array | Outcome:
+    def _formed(self, released: object) -> Array | CanonicalOutcome:
         plain = plain_numbers(released)
         if plain is not None:
             return plain
@@ -359,11 +360,11 @@ class Sampler:
         except InvalidValue as error:
             raise self._failure(f"returned {error.value}", error.remedy) from None
 
-    def _joined(self, outputs: list[Array | Outcome]) -> Batch:
-        arrays = [one for one in outputs if not isinstance(one, Outcome)]
+    def _joined(self, outputs: list[Array | CanonicalOutcome]) -> Batch:
+        arrays = [one for one in outputs if not isinstance(one, CanonicalOutcome)]
         if len(arrays) == len(outputs) and len({len(one) for one in arrays}) == 1:
             return np.stack(arrays)
-        return Outcomes(tuple(one if isinstance(one, Outcome) else of_numbers(one) for one in outputs))
+        return OutcomeRows(tuple(one if isinstance(one, CanonicalOutcome) else of_numbers(one) for one in outputs))
 
     def _input(self) -> Any:
         """What a trial gets."""
@@ -431,9 +432,9 @@ def scored(score: Callable[[Array], Array], batch: Batch, size: int) -> Array:
     table = getattr(score, "table", None)
     if table is not None:
         return score(table(batch))
-    if not isinstance(batch, Outcomes) and batch.shape[1] == size:
+    if not isinstance(batch, OutcomeRows) and batch.shape[1] == size:
         return score(batch)
-    return score(Outcomes(tuple(rows_of(batch))).numbers(size))
+    return score(OutcomeRows(tuple(rows_of(batch))).numbers(size))
 
 
 def generator(seed: int, stream: str, index: int) -> np.random.Generator:

@@ -77,7 +77,7 @@ def source_files(text: str) -> list[str]:
         path = pending.pop()
         if path not in found:
             found.add(path)
-            names = _imported(path)
+            names = _imported_names(path)
             pending += [beside for name in names if (beside := file.parent / f"{name}.py").is_file()]
             pending += [inner for name in names for inner in (file.parent / name).glob("**/*.py")]
     return [str(path) for path in sorted(found)]
@@ -91,11 +91,11 @@ def files_beside(text: str) -> list[str]:
 
 def _file_of(text: str) -> Path | None:
     where = text.rpartition(":")[0]
-    found = where if where.endswith(".py") else _located(where)
+    found = where if where.endswith(".py") else _module_file(where)
     return Path(found) if found is not None and Path(found).is_file() else None
 
 
-def _imported(path: Path) -> set[str]:
+def _imported_names(path: Path) -> set[str]:
     """The names in the import statements of a file; none of one that is no Python."""
     try:
         tree = ast.parse(path.read_bytes())
@@ -110,7 +110,7 @@ def _imported(path: Path) -> set[str]:
     return names
 
 
-def _located(module: str) -> str | None:
+def _module_file(module: str) -> str | None:
     """The file of a module; nothing is imported, not even the packages around it."""
     top, *rest = module.split(".")
     found = importlib.machinery.PathFinder.find_spec(top, [str(Path.cwd())])

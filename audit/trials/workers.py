@@ -45,7 +45,7 @@ def begin_worker(folders: tuple[str, ...] = ()) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_forked_copies()
-    _snapshot()
+    _first_snapshot()
     for folder in folders:
         search_beside(folder)
     parent = multiprocessing.parent_process()
@@ -66,11 +66,11 @@ def carry_out(function: bytes, task: bytes) -> object:
     Raises:
         MechanismFailure: code that a verdict rests on was replaced in this process, whatever the task ended in.
     """
-    snapshot, name = _snapshot(), "in a worker"
+    snapshot, name = _first_snapshot(), "in a worker"
 
     def run(packed: bytes) -> object:
         nonlocal name
-        loaded = _unpacked(function)  # this imports user code
+        loaded = _unpacked_function(function)  # this imports user code
         name = name_of(loaded)
         _raise_replaced(snapshot, name)
         return loaded(cloudpickle.loads(packed))
@@ -82,7 +82,7 @@ def carry_out(function: bytes, task: bytes) -> object:
 
 
 @lru_cache(maxsize=1)
-def _snapshot() -> CodeSnapshot:
+def _first_snapshot() -> CodeSnapshot:
     """What a verdict rests on, as it was before this process ran its first task."""
     return CodeSnapshot()
 
@@ -110,7 +110,7 @@ def name_of(function: object) -> str:
 
 
 @lru_cache(maxsize=4)
-def _unpacked(function: bytes) -> Callable[[object], object]:
+def _unpacked_function(function: bytes) -> Callable[[object], object]:
     loaded: Callable[[object], object] = cloudpickle.loads(function)
     return loaded
 
@@ -188,7 +188,7 @@ def end_processes(token: str) -> None:
 
 def serve(request: object, tell: Callable[[object], None], ask: Callable[[float], Any]) -> None:
     """In a process of an audit: carry out what is asked for, until nobody asks any more."""
-    _snapshot()
+    _first_snapshot()
     function = b""
     while (message := ask(IDLE)) is not None:
         if message["function"] is not None:

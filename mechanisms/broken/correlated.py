@@ -75,7 +75,7 @@ def _queries_only(d: int, root: Root) -> Number:
     return 1 - ((j - vertex) / vertex) ** 2
 
 
-def _total(d: int, mu: Number, root: Root) -> Number:
+def _total_variance(d: int, mu: Number, root: Root) -> Number:
     return vz(d, mu, root) + ve(d, mu, root)
 
 
@@ -181,7 +181,7 @@ ALL: tuple[Mutant, ...] = (
         title="a fresh eta_i for every query and for the count",
         source=_PAPER,
         formula="mu^2 (4 d + r + 1)/(r + 1)^2",
-        build=algorithm_1("M1b", independent=_total, shared=zero, loading=0, own_count=_count_variance),
+        build=algorithm_1("M1b", independent=_total_variance, shared=zero, loading=0, own_count=_count_variance),
         squared=lambda d, mu, root: mu * mu * (4 * d + root(d) + 1) / (root(d) + 1) ** 2,
     ),
     Mutant(
@@ -189,7 +189,7 @@ ALL: tuple[Mutant, ...] = (
         title="a fresh eta_i for every query, the count not released",
         source=_PAPER,
         formula="mu^2 4 d/(r + 1)^2",
-        build=algorithm_1("M1c", independent=_total, shared=zero, loading=None),
+        build=algorithm_1("M1c", independent=_total_variance, shared=zero, loading=None),
         squared=lambda d, mu, root: mu * mu * 4 * d / (root(d) + 1) ** 2,
     ),
     scaled_shared_variance(),

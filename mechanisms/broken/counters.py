@@ -307,7 +307,7 @@ class CountingMutant:
         return TreeNodes(self.digits(arity), check_dim(horizon, "horizon"))
 
 
-def _shared(nodes: TreeNodes, label: Callable[[int, int, int], tuple[int, ...]]) -> NDArray[np.int64]:
+def _wiring_by_label(nodes: TreeNodes, label: Callable[[int, int, int], tuple[int, ...]]) -> NDArray[np.int64]:
     """A wiring in which vertices with the same label of (level, block, digit) share their noise."""
     labels = [label(*place) for place in nodes.places()]
     first: dict[tuple[int, ...], int] = {}
@@ -392,7 +392,7 @@ ALL: tuple[CountingMutant, ...] = (
         formula="infinite for h >= 2, e for h = 1",
         digits=TreeDigits.offset,
         rate=lambda nodes, e: e / nodes.height,
-        wiring=lambda nodes: _shared(nodes, lambda level, block, digit: (level, digit)),
+        wiring=lambda nodes: _wiring_by_label(nodes, lambda level, block, digit: (level, digit)),
     ),
     CountingMutant(
         name="T8",
@@ -401,7 +401,7 @@ ALL: tuple[CountingMutant, ...] = (
         formula="infinite for h >= 2 and k >= 3, e otherwise",
         digits=TreeDigits.offset,
         rate=lambda nodes, e: e / nodes.height,
-        wiring=lambda nodes: _shared(nodes, lambda level, block, digit: (level, block, abs(digit))),
+        wiring=lambda nodes: _wiring_by_label(nodes, lambda level, block, digit: (level, block, abs(digit))),
         item=lambda arity: arity + 1,
     ),
     CountingMutant(

@@ -107,7 +107,7 @@ def one_eta_for_all_groups(groups: int = 2) -> Mutant:
         title=f"Algorithm 2 with one eta shared by all {groups} groups",
         source="Lebeda 2024, Algorithm 2",
         formula="infinite",
-        build=_grouped("M9", groups, vz, ve, ADD_OR_REMOVE_ONE, one_eta=True),
+        build=_grouped_variant("M9", groups, vz, ve, ADD_OR_REMOVE_ONE, one_eta=True),
         squared=None,
     )
 
@@ -120,7 +120,7 @@ def replacement_shared_variance(s: Fraction = Fraction(1, 4), groups: int = 2) -
         title=f"Algorithm 2 under replacement, eta variance {s}/mu^2 instead of 1/mu^2",
         source="Lebeda 2024, Algorithm 2 line 2",
         formula="mu^2 max(1, 1/2 + 1/(2 s))",
-        build=_grouped(
+        build=_grouped_variant(
             "M10", groups, lambda d, mu, root: d / (mu * mu), lambda d, mu, root: s / (mu * mu), REPLACE_ONE
         ),
         squared=lambda d, mu, root: reach * mu * mu,
@@ -140,12 +140,12 @@ def grouped_under_replacement(groups: int = 2) -> Mutant:
         title="Algorithm 2 with add/remove noise used under replacement",
         source="Lebeda 2024, Algorithm 2",
         formula="mu^2 max(2, 4 r/(r + 1))",
-        build=_grouped("M11", groups, vz, ve, REPLACE_ONE),
+        build=_grouped_variant("M11", groups, vz, ve, REPLACE_ONE),
         squared=squared,
     )
 
 
-def _grouped(
+def _grouped_variant(
     name: str,
     groups: int,
     independent: Formula,
@@ -177,14 +177,16 @@ def ellipse_for_sparser_data(k: int = 2, most: int | None = None) -> Mutant:
     """M14: the Count ellipse for at most k ones, used on records with up to ``most`` ones (all d when not given)."""
 
     def squared(d: int, mu: Number, root: Root) -> Number:
-        return mu * mu * _worst(d, k, d if most is None else most, root)
+        return mu * mu * _worst_layer(d, k, d if most is None else most, root)
 
     return Mutant(
         name="M14",
         title=f"the Count ellipse for k = {k} on records with more ones",
         source="Lebeda 2024, section 4.1 (JY24)",
         formula="mu^2 max_{j <= k'} [u j^2/d + w (j - j^2/d)]",
-        build=algorithm_1("M14", independent=_across(k), shared=_along(k), loading=None, nonzero=most),
+        build=algorithm_1(
+            "M14", independent=_independent_variance(k), shared=_shared_variance(k), loading=None, nonzero=most
+        ),
         squared=squared,
         least_dim=k + 1 if most is None else max(k + 1, most),
     )
@@ -195,11 +197,13 @@ def ellipse_beyond_its_range(k: int | None = None) -> Mutant:
 
     def squared(d: int, mu: Number, root: Root) -> Number:
         at = d - 1 if k is None else k
-        return mu * mu * _worst(d, at, at, root)
+        return mu * mu * _worst_layer(d, at, at, root)
 
     def build(dim: int, mu: Fraction) -> StructuredMechanism:
         at = dim - 1 if k is None else k
-        return algorithm_1("M15", independent=_across(at), shared=_along(at), loading=None, nonzero=at)(dim, mu)
+        return algorithm_1(
+            "M15", independent=_independent_variance(at), shared=_shared_variance(at), loading=None, nonzero=at
+        )(dim, mu)
 
     return Mutant(
         name="M15",
@@ -212,7 +216,7 @@ def ellipse_beyond_its_range(k: int | None = None) -> Mutant:
     )
 
 
-def _worst(d: int, k: int, most: int, root: Root) -> Number:
+def _worst_layer(d: int, k: int, most: int, root: Root) -> Number:
     """The worst layer of the Count ellipse for k on records with up to ``most`` ones.
 
     Raises:
@@ -224,17 +228,17 @@ def _worst(d: int, k: int, most: int, root: Root) -> Number:
     return value
 
 
-def _across(k: int) -> Formula:
+def _independent_variance(k: int) -> Formula:
     """The variance of the independent noise of the Count ellipse for k."""
     return lambda d, mu, root: shared_noise_variances(d, k, root)[0] / (mu * mu)
 
 
-def _along(k: int) -> Formula:
+def _shared_variance(k: int) -> Formula:
     """The variance of the shared noise of the Count ellipse for k."""
     return lambda d, mu, root: shared_noise_variances(d, k, root)[1] / (mu * mu)
 
 
-def _vote(name: str, dim: int, mu: Fraction, noise: SharedNoise, *, first: int) -> BrokenMechanism:
+def _vote_variant(name: str, dim: int, mu: Fraction, noise: SharedNoise, *, first: int) -> BrokenMechanism:
     return BrokenMechanism(
         name=f"broken:{name}",
         source=f"known-wrong variant {name}",
@@ -307,7 +311,7 @@ def _e1_mechanism(dim: int, mu: Fraction) -> BrokenMechanism:
 
 
 def _v1_mechanism(dim: int, mu: Fraction) -> BrokenMechanism:
-    return _vote("V1", dim, mu, VoteEllipse(dim=dim, mu=mu).noise, first=1)
+    return _vote_variant("V1", dim, mu, VoteEllipse(dim=dim, mu=mu).noise, first=1)
 
 
 def _v1_squared(d: int, mu: Number, root: Root) -> Number:
@@ -320,7 +324,7 @@ def _v2_variance(d: int, mu: Number, root: Root) -> Number:
 
 
 def _v2_mechanism(dim: int, mu: Fraction) -> BrokenMechanism:
-    return _vote("V2", dim, mu, SharedNoise(dim=dim, independent_scale=scale(_v2_variance, dim, mu)), first=0)
+    return _vote_variant("V2", dim, mu, SharedNoise(dim=dim, independent_scale=scale(_v2_variance, dim, mu)), first=0)
 
 
 def _v2_squared(d: int, mu: Number, root: Root) -> Number:

@@ -273,7 +273,9 @@ def _mass(rate: float, center: int, last: int) -> float:
     return sum(math.exp(-rate * abs(y - center)) for y in range(last + 1))
 
 
-def _response(odds: Callable[[int, ExponentialSum], ExponentialSum]) -> Callable[[int, Fraction], RandomizedResponse]:
+def _response_variant(
+    odds: Callable[[int, ExponentialSum], ExponentialSum],
+) -> Callable[[int, Fraction], RandomizedResponse]:
     def build(dim: int, epsilon: Fraction) -> RandomizedResponse:
         wrong = odds(dim, ExponentialSum.exp(epsilon))
         return RandomizedResponse.with_odds(options=dim, epsilon=epsilon, odds=wrong)
@@ -281,7 +283,7 @@ def _response(odds: Callable[[int, ExponentialSum], ExponentialSum]) -> Callable
     return build
 
 
-def _sparse(
+def _sparse_variant(
     threshold_scale: Fraction, query_scale: Fraction, positives: Callable[[int], int]
 ) -> Callable[[int, Fraction], AboveThreshold]:
     """The sparse vector with these scales at epsilon = 1, threshold 20."""
@@ -341,7 +343,7 @@ ALL: tuple[SelectionMutant, ...] = (
         title="sparse vector with query noise of scale 2/e, the half",
         source="Lyu, Su and Li 2017, Theorem 2",
         formula="3 e/2, approached",
-        build=_sparse(Fraction(2), Fraction(2), lambda d: 1),
+        build=_sparse_variant(Fraction(2), Fraction(2), lambda d: 1),
         epsilon=lambda d, e: 1.5 * e,
         refuted_from=3,
     ),
@@ -350,7 +352,7 @@ ALL: tuple[SelectionMutant, ...] = (
         title="sparse vector with both scales halved: 1/e and 2/e",
         source="Lyu, Su and Li 2017, Theorem 2",
         formula="2 e, approached",
-        build=_sparse(Fraction(1), Fraction(2), lambda d: 1),
+        build=_sparse_variant(Fraction(1), Fraction(2), lambda d: 1),
         epsilon=lambda d, e: 2 * e,
         refuted_from=3,
     ),
@@ -368,7 +370,7 @@ ALL: tuple[SelectionMutant, ...] = (
         title="sparse vector whose query noise, 4/(3 e), does not grow with the answers above; two are given",
         source=f"{_LYU}, Algorithm 4 (Lee and Clifton 2014)",
         formula="13 e/4, approached",
-        build=_sparse(Fraction(4), Fraction(4, 3), lambda d: min(d, 2)),
+        build=_sparse_variant(Fraction(4), Fraction(4, 3), lambda d: min(d, 2)),
         epsilon=lambda d, e: 13 * e / 4,
     ),
     SelectionMutant(
@@ -376,7 +378,7 @@ ALL: tuple[SelectionMutant, ...] = (
         title="sparse vector without noise on the queries",
         source=f"{_LYU}, Algorithm 5 (Stoddard, Chen and Machanavajjhala 2014)",
         formula="none",
-        build=_sparse(Fraction(2), Fraction(0), lambda d: d),
+        build=_sparse_variant(Fraction(2), Fraction(0), lambda d: d),
         epsilon=lambda d, e: math.inf,
     ),
     SelectionMutant(
@@ -384,7 +386,7 @@ ALL: tuple[SelectionMutant, ...] = (
         title="sparse vector that answers without end, with noise for one answer above",
         source=f"{_LYU}, Algorithm 6 (Chen, Xiao, Zhang and Xu 2015)",
         formula="none for any d; approached with d",
-        build=_sparse(Fraction(2), Fraction(2), lambda d: d),
+        build=_sparse_variant(Fraction(2), Fraction(2), lambda d: d),
         epsilon=lambda d, e: math.inf,
         refuted_from=3,
     ),
@@ -393,7 +395,7 @@ ALL: tuple[SelectionMutant, ...] = (
         title="randomised response of d values with the odds of two",
         source="Warner 1965, for two values",
         formula="e + log(d - 1)",
-        build=_response(lambda d, e: e.times(d - 1)),
+        build=_response_variant(lambda d, e: e.times(d - 1)),
         epsilon=lambda d, e: e + math.log(d - 1),
         refuted_from=3,
     ),
@@ -402,7 +404,7 @@ ALL: tuple[SelectionMutant, ...] = (
         title="randomised response whose lie may be the truth",
         source="Kairouz, Bonawitz and Ramage 2016, section 4.1",
         formula="log(1 + d exp(e)/(d - 1))",
-        build=_response(lambda d, e: ExponentialSum.of(1) + e.times(Fraction(d, d - 1))),
+        build=_response_variant(lambda d, e: ExponentialSum.of(1) + e.times(Fraction(d, d - 1))),
         epsilon=lambda d, e: math.log1p(d * math.exp(e) / (d - 1)),
     ),
     SelectionMutant(

@@ -30,7 +30,6 @@ BY_HAND: Final = 0
 FORMULA: Final = 1
 CURVE: Final = 2
 SEARCH: Final = 3
-FAR_TAIL: Final = 4
 """How long an entry takes: to read two probabilities, to evaluate a formula, a curve, or many of them."""
 
 
@@ -45,7 +44,7 @@ class Above:
     Attributes:
         because: why it holds, in words.
         assumptions: what a certificate that rests on it takes for granted about the noise.
-        cost: how long it takes, one of `BY_HAND` to `FAR_TAIL`.
+        cost: how long it takes, one of `BY_HAND` to `SEARCH`.
     """
 
     __slots__ = ()
@@ -281,7 +280,6 @@ class TailEvents(Below):
     mu_squared: Fraction
     source: str
     against: Callable[[Guarantee], BreakingEvent | None]
-    cost: ClassVar[int] = FAR_TAIL
 
 
 @final

@@ -28,7 +28,7 @@ from dpverdict.mechanisms.core.guarantees import ApproximateDP, ZeroConcentrated
 from dpverdict.mechanisms.core.noise import Number
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, Pair, log_delta_floats
+from dpverdict.numerics.gaussian_floats import LARGEST_MU, SMALLEST_MU, DoubleDouble, log_delta_floats
 from dpverdict.numerics.roots import float_above, float_below, least_float, rounded_up, sized
 
 _KIND = BallNormal()
@@ -45,8 +45,8 @@ def gdp_scale(mu: Exact, sensitivity: Exact | Real) -> float:
     >>> gdp_scale("0.5", 1)
     2.0
     """
-    exact_mu, size = check_positive(mu, "mu"), _l2(sensitivity)
-    return sqrt_up(_square(size, exact_mu))
+    exact_mu, size = check_positive(mu, "mu"), _checked_l2(sensitivity)
+    return sqrt_up(_squared_ratio(size, exact_mu))
 
 
 def classic_scale(epsilon: Exact, delta: Exact, sensitivity: Exact | Real) -> float:
@@ -70,8 +70,8 @@ def classic_scale(epsilon: Exact, delta: Exact, sensitivity: Exact | Real) -> fl
     >>> classic_scale(1, "1e-5", 1)
     4.84480526260539
     """
-    exact_epsilon, exact_delta = check_positive(epsilon, "epsilon"), _probability(delta)
-    square = _square(_l2(sensitivity), exact_epsilon)
+    exact_epsilon, exact_delta = check_positive(epsilon, "epsilon"), _checked_delta(delta)
+    square = _squared_ratio(_checked_l2(sensitivity), exact_epsilon)
     return sqrt_up(Real(lambda: 2 * ball(Fraction(5, 4) / exact_delta).log() * square.ball()))
 
 
@@ -96,8 +96,8 @@ def analytic_scale(epsilon: Exact, delta: Exact, sensitivity: Exact | Real) -> f
     3.730631634815942
     """
     remedy = "give epsilon as a number that is not negative"
-    exact_epsilon, exact_delta = check_not_negative(epsilon, "epsilon", remedy), _probability(delta)
-    size = _l2(sensitivity)
+    exact_epsilon, exact_delta = check_not_negative(epsilon, "epsilon", remedy), _checked_delta(delta)
+    size = _checked_l2(sensitivity)
     if exact_epsilon > 1 << 1000:
         raise InvalidValue("epsilon", exact_epsilon, "at most 2^1000", "choose an epsilon of moderate size")
     mu = _largest_mu(exact_epsilon, exact_delta)
@@ -108,14 +108,16 @@ def analytic_scale(epsilon: Exact, delta: Exact, sensitivity: Exact | Real) -> f
         raise InvalidValue("scale", nearest, "within [1e-290, 1e290]", "choose parameters of moderate size")
     for width in (1e-12, 1e-9, 1e-3, 0.5):  # the float64 answer is almost always within the first
         low, high = nearest * (1 - width), nearest * (1 + width)
-        if not _keeps(low, exact_epsilon, exact_delta, size) and _keeps(high, exact_epsilon, exact_delta, size):
+        if not _keeps_claim(low, exact_epsilon, exact_delta, size) and _keeps_claim(
+            high, exact_epsilon, exact_delta, size
+        ):
             break
     else:
         raise PrecisionExhausted("scale", 53, "choose parameters of moderate size")
-    return least_float(lambda scale: _keeps(scale, exact_epsilon, exact_delta, size), high, below=low)
+    return least_float(lambda scale: _keeps_claim(scale, exact_epsilon, exact_delta, size), high, below=low)
 
 
-def _keeps(scale: float, epsilon: Fraction, delta: Fraction, sensitivity: Real) -> bool:
+def _keeps_claim(scale: float, epsilon: Fraction, delta: Fraction, sensitivity: Real) -> bool:
     """Whether the profile at epsilon is certainly at most delta, or certainly above it, for noise of this scale."""
     profile = Real(lambda: gaussian_formulas.delta(_KIND, ball(epsilon), sensitivity.ball() / ball(scale)))
     sign = compare(profile, Real.of(delta))
@@ -133,24 +135,24 @@ def _largest_mu(epsilon: Fraction, delta: Fraction) -> float:
     low, high = math.log(SMALLEST_MU), math.log(LARGEST_MU)
     while high - low > 1e-14 * max(1.0, abs(low)):
         grid = np.linspace(low, high, 400)
-        below = log_delta_floats(at, Pair.of(np.exp(grid))) <= goal
+        below = log_delta_floats(at, DoubleDouble.of(np.exp(grid))) <= goal
         k = int(np.count_nonzero(np.cumprod(below)))
         low, high = float(grid[max(k - 1, 0)]), float(grid[min(k, 399)])
     return math.exp(low)
 
 
-def _square(size: Real, divisor: Fraction) -> Real:
+def _squared_ratio(size: Real, divisor: Fraction) -> Real:
     """(size/divisor)^2, as a rational number if size is one."""
     if size.rational is not None:
         return Real.of((size.rational / divisor) ** 2)
     return Real(lambda: (size.ball() / ball(divisor)) ** 2)
 
 
-def _probability(delta: Exact) -> Fraction:
+def _checked_delta(delta: Exact) -> Fraction:
     return check_probability(delta, "delta", "give delta as a small positive probability")
 
 
-def _l2(sensitivity: Exact | Real) -> Real:
+def _checked_l2(sensitivity: Exact | Real) -> Real:
     return check_positive_real(sensitivity, "sensitivity", "give the l2-sensitivity of the statistic")
 
 
@@ -165,7 +167,7 @@ def l1_scale(epsilon: Exact, l1: Exact | Real) -> float:
     >>> l1_scale("0.5", 1)
     2.0
     """
-    exact, size = check_positive(epsilon, "epsilon"), _sensitivity("l1", l1)
+    exact, size = check_positive(epsilon, "epsilon"), _checked_sensitivity("l1", l1)
     if size.rational is not None:
         return sized(float_above(size.rational / exact))
     return rounded_up(Real(lambda: size.ball() / ball(exact)))
@@ -176,14 +178,14 @@ def l2_scale_real(epsilon: Exact, delta: Exact, l2: Exact | Real) -> Real:
 
     Reference: Andersson, Pagh and Torkamani 2024, Lemma 5.4 (arXiv:2408.07021v2).
     """
-    e, d, size = check_positive(epsilon, "epsilon"), _probability(delta), _sensitivity("l2", l2)
+    e, d, size = check_positive(epsilon, "epsilon"), _checked_delta(delta), _checked_sensitivity("l2", l2)
     log = Real(lambda: -ball(d).log())
     return Real(lambda: size.ball() * (log.ball().sqrt() + (log.ball() + ball(e)).sqrt()) / (ball(2).sqrt() * ball(e)))
 
 
 def theorem_scale_real(epsilon: Exact, delta: Exact, l1: Exact | Real, l2: Exact | Real) -> Real:
     """The smaller of D1/epsilon and `l2_scale_real`: the scale that Theorem 1.3 needs, exactly."""
-    e, first = check_positive(epsilon, "epsilon"), _sensitivity("l1", l1)
+    e, first = check_positive(epsilon, "epsilon"), _checked_sensitivity("l1", l1)
     rational = first.rational
     pure = Real.of(rational / e) if rational is not None else Real(lambda: first.ball() / ball(e))
     mixed = l2_scale_real(epsilon, delta, l2)
@@ -206,8 +208,8 @@ def theorem_epsilon(scale: Exact, delta: Exact, l1: Exact | Real, l2: Exact | Re
 
     Reference: Andersson, Pagh and Torkamani 2024, Theorem 1.3 (arXiv:2408.07021v2).
     """
-    width, d = check_positive(scale, "scale"), _probability(delta)
-    first, second = _sensitivity("l1", l1), _sensitivity("l2", l2)
+    width, d = check_positive(scale, "scale"), _checked_delta(delta)
+    first, second = _checked_sensitivity("l1", l1), _checked_sensitivity("l2", l2)
     rational = first.rational
     pure = Real.of(rational / width) if rational is not None else Real(lambda: first.ball() / ball(width))
 
@@ -237,8 +239,8 @@ def concentrated_scale(epsilon: Exact, delta: Exact, l1: Exact | Real, l2_square
     """
     e, d, square = (
         check_positive(epsilon, "epsilon"),
-        _probability(delta),
-        _sensitivity("l2_squared", l2_squared),
+        _checked_delta(delta),
+        _checked_sensitivity("l2_squared", l2_squared),
     )
     at, goal = float_below(e), float_below(d)
     if goal < _LEAST_DELTA:
@@ -271,7 +273,7 @@ def _quotient_up(square: Real, scale: float) -> Fraction | None:
     return Fraction(rounded_up(square)) / Fraction(scale) ** 2
 
 
-def _sensitivity(name: str, value: Exact | Real) -> Real:
+def _checked_sensitivity(name: str, value: Exact | Real) -> Real:
     return check_positive_real(value, name, "give the sensitivity of the statistic")
 
 

@@ -30,7 +30,7 @@ from dpverdict.numerics.gaussian_floats import (
     LARGEST_MU,
     RELATIVE_ERROR,
     SMALLEST_MU,
-    Pair,
+    DoubleDouble,
     beta_floats,
     delta_floats,
     power_floats,
@@ -47,7 +47,7 @@ _HUGE = 1e100  # a larger epsilon is treated as this one, which is a valid bound
 _PAD = 1e-15  # a relative bound for a handful of float64 operations and one NumPy exp, expm1 or log1p
 
 
-def _up(values: Array, pad: float | Array = _PAD) -> Array:
+def _rounded_up(values: Array, pad: float | Array = _PAD) -> Array:
     return np.minimum(values * (1 + pad) + _TINY, 1.0)
 
 
@@ -57,30 +57,30 @@ def reflected_upper(epsilon: Array, delta_at_size: Array) -> Array:
     delta_PQ(-e) = 1 - exp(-e) (1 - delta_QP(e)).
     """
     size = np.abs(epsilon)
-    mirrored = _up(-np.expm1(-size) + np.exp(-size) * delta_at_size)
+    mirrored = _rounded_up(-np.expm1(-size) + np.exp(-size) * delta_at_size)
     return np.where(epsilon >= 0, delta_at_size, mirrored)
 
 
 # Gaussian -------------------------------------------------------------------------------------------------------------
 
 
-def _mu_above(mu: Fraction) -> Pair | None:
+def _mu_above(mu: Fraction) -> DoubleDouble | None:
     """mu, or slightly more, within the range of the float64 formulas; None above it."""
     if mu > LARGEST_MU:
         return None
     if mu < SMALLEST_MU:
-        return Pair.of(np.asarray(SMALLEST_MU))
-    return Pair.nearest(mu)
+        return DoubleDouble.of(np.asarray(SMALLEST_MU))
+    return DoubleDouble.nearest(mu)
 
 
 def gaussian_upper(epsilon: Array, mu: Fraction) -> Array:
     """Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu), rounded up; it is increasing in mu."""
     if mu == 0:
-        return np.where(epsilon < 0, _up(-np.expm1(np.minimum(epsilon, 0.0))), 0.0)
+        return np.where(epsilon < 0, _rounded_up(-np.expm1(np.minimum(epsilon, 0.0))), 0.0)
     pair = _mu_above(mu)
     if pair is None:
         return np.ones_like(epsilon)
-    return _up(delta_floats(epsilon, pair), RELATIVE_ERROR)
+    return _rounded_up(delta_floats(epsilon, pair), RELATIVE_ERROR)
 
 
 def gaussian_beta_lower(alpha: Array, mu: Fraction) -> Array:
@@ -92,7 +92,7 @@ def gaussian_beta_lower(alpha: Array, mu: Fraction) -> Array:
         return np.where(alpha == 0, 1.0, 0.0)
     pad = RELATIVE_ERROR
     directly = beta_floats(alpha, pair) * (1 - pad) - _TINY
-    by_power = one_minus_lower(_up(power_floats(alpha, pair), pad))
+    by_power = one_minus_lower(_rounded_up(power_floats(alpha, pair), pad))
     return np.where(alpha == 0, 1.0, np.maximum(np.maximum(directly, by_power), 0.0))
 
 
@@ -113,10 +113,10 @@ def approximate_upper(epsilon: Array, e: Fraction, d: Fraction) -> Array:
     Reference: Kairouz, Oh and Viswanath 2015, the dominating mechanism of Section 3 (arXiv:1311.0776).
     """
     above, slip = float_above(e), float_above(d)
-    within = _up(-np.expm1(np.minimum(np.abs(epsilon) - above, 0.0)) / (1 + math.exp(-above)))
+    within = _rounded_up(-np.expm1(np.minimum(np.abs(epsilon) - above, 0.0)) / (1 + math.exp(-above)))
     response = reflected_upper(epsilon, np.where(np.abs(epsilon) >= above, 0.0, within))
     # d + (1 - d) r is increasing in d and in r; (1 - slip) is exact or rounded by less than the padding.
-    return np.where(response == 0, slip, _up(slip + (1 - slip) * response))
+    return np.where(response == 0, slip, _rounded_up(slip + (1 - slip) * response))
 
 
 def approximate_beta_lower(alpha: Array, e: float | Array, d: float | Array) -> Array:
@@ -148,7 +148,7 @@ def renyi_upper(epsilon: Array, m: Array, divergence: Array) -> Array:
         entropy = -m * np.log1p(1.0 / m) - np.log1p(m)
         exponent = m * (divergence - epsilon) + entropy
         error = _PAD * (m * (divergence + epsilon) - entropy)
-        return _up(np.exp(np.minimum(exponent + error, 0.0)), 4 * _PAD)
+        return _rounded_up(np.exp(np.minimum(exponent + error, 0.0)), 4 * _PAD)
 
 
 def renyi_order_upper(epsilon: Array, order: Fraction, divergence: Fraction) -> Array:
@@ -216,7 +216,7 @@ class ImpliedCurves(ABC):
         if not inside.all():
             remedy = "give epsilon in nats, negative values included"
             raise InvalidValue("epsilon", float(array[~inside].flat[0]), "a finite real number", remedy)
-        return _shaped(self._delta_upper(array))
+        return _as_given(self._delta_upper(array))
 
     @overload
     def beta_lower(self, alpha: float) -> float: ...
@@ -229,7 +229,7 @@ class ImpliedCurves(ABC):
         inside = (array >= 0) & (array <= 1)
         if not inside.all():
             raise InvalidValue("alpha", float(array[~inside].flat[0]), "in [0, 1]", "give the level of a test")
-        return _shaped(self._beta_lower(array))
+        return _as_given(self._beta_lower(array))
 
     @abstractmethod
     def describe(self) -> str:
@@ -471,5 +471,5 @@ def _at_least(name: str, value: Exact, least: int) -> Fraction:
     return rational
 
 
-def _shaped(values: Array) -> float | Array:
+def _as_given(values: Array) -> float | Array:
     return float(values) if values.ndim == 0 else values

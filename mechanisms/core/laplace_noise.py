@@ -58,7 +58,7 @@ class LaplaceNoise:
 
     def loss(self, here: Array, there: Array) -> PrivacyLoss:
         """The privacy loss of the noise about two statistics; that of equal laws where nothing moves."""
-        moves = _moves(here, there, self.rate)
+        moves = _counted_moves(here, there, self.rate)
         return Laplace().losses(moves)[0] if moves else identical_laws()
 
     def sample(self, words: Words, size: int) -> Array:
@@ -105,7 +105,7 @@ class DiscreteLaplaceNoise:
         Raises:
             InvalidValue: a coordinate moves by something else than 1.
         """
-        moves = _moves(here, there, Fraction(1))
+        moves = _counted_moves(here, there, Fraction(1))
         if not moves:
             return identical_laws()
         if set(moves) != {Fraction(1)}:
@@ -126,7 +126,7 @@ class DiscreteLaplaceNoise:
         return {}
 
 
-def _moves(here: Array, there: Array, factor: Fraction) -> Counter[Fraction]:
+def _counted_moves(here: Array, there: Array, factor: Fraction) -> Counter[Fraction]:
     """factor times the absolute differences that are not 0, exactly, with the number of coordinates of each."""
     counts: Counter[Fraction] = Counter()
     for (x, y), count in Counter(zip(here.tolist(), there.tolist(), strict=True)).items():

@@ -9,7 +9,7 @@ worst neighbour, the likelihood ratio and the report are derived from those. Any
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import ClassVar, Final, Protocol, runtime_checkable
 
@@ -75,6 +75,7 @@ class StructuredMechanism(ABC):
         calibrations: the class methods that make it for an epsilon and a delta, without the "from_" of their names.
         example: the options of a small one, as on the command line: what holds for every mechanism is tested on it.
         scaled_by: the argument that scales the noise and nothing else, which `calibrate` finds; None without one.
+        varied_by: the part of the description in which ``variants`` differ: their privacy is told beside its own.
         calibration_width: how narrow the bracket of that scale is made, relatively: 0 asks for the least float64.
         seconds_per_thousand: of processor time for an exact report, for every thousand coordinates, where it grows so.
         replaced: the attributes that were given another value after the first.
@@ -90,6 +91,7 @@ class StructuredMechanism(ABC):
     calibrations: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
     scaled_by: ClassVar[str | None] = None
+    varied_by: ClassVar[str] = ""
     calibration_width: ClassVar[float] = 0.0
     seconds_per_thousand: ClassVar[float] = 0.0
     replaced: frozenset[str] = frozenset()
@@ -114,6 +116,10 @@ class StructuredMechanism(ABC):
     def privacy_bounds(self) -> Bounds:
         """Both lists."""
         return Bounds.of(self.above(), self.below())
+
+    def variants(self) -> Mapping[str, StructuredMechanism]:
+        """The same noise where the part of the description that ``varied_by`` names is another: by what it is there."""
+        return {}
 
     def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
         """The privacy loss of the pair that one record makes, or a bound on it from above.

@@ -362,7 +362,7 @@ class DiagonalNoise:
         if bool(np.any((self.scales == 0) & (here != there))):
             return None
         kept = here != there
-        distinct = _distinct(np.stack([here[kept], there[kept], self.scales[kept]]))
+        distinct = _distinct_columns(np.stack([here[kept], there[kept], self.scales[kept]]))
         if len(distinct) <= 256:
             exact = (n * ((Fraction(x) - Fraction(y)) / Fraction(s)) ** 2 for x, y, s, n in distinct)
             return Real.of(sum(exact, Fraction(0)))
@@ -382,7 +382,7 @@ class DiagonalNoise:
         return {"smallest variance": low, "largest variance": high}
 
 
-def _distinct(columns: Array) -> list[tuple[float, float, float, int]]:
+def _distinct_columns(columns: Array) -> list[tuple[float, float, float, int]]:
     """The distinct columns of a table of three rows, each with how often it occurs."""
     if not columns.size:
         return []

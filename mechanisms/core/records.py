@@ -95,23 +95,23 @@ def _records(data: Any) -> Iterable[Any]:
         if hasattr(data, "to_pylist"):
             return list(data.to_pylist())
     if library == "torch" and hasattr(data, "detach"):
-        return list(data.detach().cpu().numpy()) if data.ndim else _unknown()
+        return list(data.detach().cpu().numpy()) if data.ndim else _raise_unknown()
     if isinstance(data, np.ndarray):
-        return list(data) if data.ndim else _unknown()
+        return list(data) if data.ndim else _raise_unknown()
     if isinstance(data, Mapping):
         columns = list(data.items())
         lengths = {
             len(column) if isinstance(column, Sized) and not isinstance(column, str) else -1 for _, column in columns
         }
         if len(lengths) != 1 or -1 in lengths:
-            return _unknown()
+            return _raise_unknown()
         return _rows([[str(name), *_records(column)] for name, column in sorted(columns, key=str)], lengths.pop())
     if isinstance(data, str | bytes):
-        return _unknown()
+        return _raise_unknown()
     if isinstance(data, tuple) and data and all(map(_is_column, data)):
         lengths = {len(column) for column in data}
         if len(lengths) != 1:
-            return _unknown()
+            return _raise_unknown()
         return _rows([[str(i), *_records(column)] for i, column in enumerate(data)], lengths.pop())
     if isinstance(data, Sized) and isinstance(data, Iterable):
         return list(data)
@@ -120,8 +120,8 @@ def _records(data: Any) -> Iterable[Any]:
         try:
             return [indexed[i] for i in range(len(data))]
         except Exception:  # an index of another kind
-            return _unknown()
-    return _unknown()
+            return _raise_unknown()
+    return _raise_unknown()
 
 
 def _is_column(part: Any) -> bool:
@@ -141,7 +141,7 @@ def _rows(columns: list[list[Any]], length: int) -> list[tuple[tuple[str, Any], 
     return [tuple((column[0], column[i + 1]) for column in columns) for i in range(length)]
 
 
-def _unknown() -> list[Any]:
+def _raise_unknown() -> list[Any]:
     raise _UnknownError
 
 
@@ -184,10 +184,10 @@ def _text(value: Any, depth: int) -> str:
         case list() | tuple():
             return "[" + ", ".join(_text(one, depth + 1) for one in value) + "]"
         case _:
-            return _object(value, depth)
+            return _object_text(value, depth)
 
 
-def _object(value: Any, depth: int) -> str:
+def _object_text(value: Any, depth: int) -> str:
     kind = type(value)
     if kind.__module__.partition(".")[0] in ("pandas", "polars", "pyarrow", "torch"):
         if kind.__name__ in ("NAType", "NaTType"):

@@ -37,7 +37,7 @@ MOST_SENSITIVITY: Final = 1 << 12
 """The largest move of the count: the loss takes so many values, and one more."""
 
 
-def _whole(name: str, words: Words) -> int:
+def _whole_number_of(name: str, words: Words) -> int:
     return whole_number(words[name], name, at_least=-LARGEST, at_most=LARGEST)
 
 
@@ -72,7 +72,7 @@ class CountSpace:
         moved = np.concatenate([[[float(self.reach)]], rows])
         kept = np.concatenate([[[0.0]], rows]) if self.replaced else rows
         bounded = self.outputs == "bounded"
-        loss: PrivacyLoss = _integers(noise.rate, self.reach, "y", 0)
+        loss: PrivacyLoss = _loss_on_integers(noise.rate, self.reach, "y", 0)
         if bounded:
             loss = BoundedRangeLoss(2 * noise.rate * self.reach, assumed=(RANDOM_BITS,))
         exact = not bounded and (self.outputs == "unbounded" or self.low <= start <= self.high - self.reach)
@@ -111,13 +111,13 @@ class CountSpace:
             return identical_laws()
         lower, upper = min(here, there), max(here, there)
         if self.outputs == "unbounded":
-            laws = _integers(noise.rate, upper - lower, "y", lower)
+            laws = _loss_on_integers(noise.rate, upper - lower, "y", lower)
         else:
             laws = _in_range(noise.rate, lower, upper, self.low, self.high, renormalised=self.outputs == "bounded")
         return laws if here == lower else laws.reversed()
 
 
-def _integers(rate: Fraction, move: int, name: str, lower: int) -> FiniteLoss:
+def _loss_on_integers(rate: Fraction, move: int, name: str, lower: int) -> FiniteLoss:
     """The laws about ``lower`` (P) and ``lower + move`` (Q), outcomes of one loss together, times 1 + exp(-rate).
 
     P[y <= lower] = 1/(1 + a) and P[y = lower + x] = a^x (1 - a)/(1 + a), with a = exp(-rate).
@@ -161,7 +161,7 @@ def _in_range(rate: Fraction, lower: int, upper: int, low: int, high: int, *, re
         names.append(f"y = {at}" if first == at else f"{first} <= y <= {at}")
         for center, law in ((lower, p), (upper, q)):
             if renormalised:
-                law.append(_split(center, first, at, between))
+                law.append(_sum_in_two_parts(center, first, at, between))
             else:
                 start = ExponentialSum.of(0) if first == low else below(center, before)
                 end = below(center, at)
@@ -171,7 +171,9 @@ def _in_range(rate: Fraction, lower: int, upper: int, low: int, high: int, *, re
     return FiniteLoss.of_weights(p, q, outcomes=names, assumed=(RANDOM_BITS,))
 
 
-def _split(center: int, first: int, last: int, between: Callable[[int, int, int], ExponentialSum]) -> ExponentialSum:
+def _sum_in_two_parts(
+    center: int, first: int, last: int, between: Callable[[int, int, int], ExponentialSum]
+) -> ExponentialSum:
     """The sum over first <= y <= last, in two parts where the center is inside."""
     if first < center < last:
         return total([between(center, first, center - 1), between(center, center, last)])
@@ -211,10 +213,10 @@ class GeometricMechanism(AdditiveMechanism):
     noise: DiscreteLaplaceNoise
     sensitivity: CountSpace
     parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("sensitivity", "D", "Largest value of one record; 1 if not given.", _whole),
+        Parameter("sensitivity", "D", "Largest value of one record; 1 if not given.", _whole_number_of),
         Parameter("outputs", "unbounded|truncated|bounded", "Which counts are released; unbounded if not given."),
-        Parameter("low", "N", "Smallest output.", _whole),
-        Parameter("high", "N", "Largest output.", _whole),
+        Parameter("low", "N", "Smallest output.", _whole_number_of),
+        Parameter("high", "N", "Largest output.", _whole_number_of),
     )
     example = "--epsilon 1 --adjacency add-or-remove-one"
     adjacency: NeighboringRelation
@@ -239,7 +241,7 @@ class GeometricMechanism(AdditiveMechanism):
             raise InvalidValue("sensitivity", sensitivity, f"at most {MOST_SENSITIVITY}", "count in larger units")
         if outputs not in OUTPUTS:
             raise InvalidValue("outputs", outputs, f"one of {', '.join(OUTPUTS)}", "unbounded is the usual one")
-        ends = _range(outputs, low, high)
+        ends = _checked_range(outputs, low, high)
         budget = check_moderate(epsilon, "epsilon")
         claimed = budget / reach / (2 if outputs == "bounded" else 1)
         self.claim = PureDP(budget)
@@ -306,7 +308,7 @@ class GeometricMechanism(AdditiveMechanism):
         return given
 
 
-def _range(outputs: Outputs, low: int | None, high: int | None) -> tuple[int, int]:
+def _checked_range(outputs: Outputs, low: int | None, high: int | None) -> tuple[int, int]:
     if outputs == "unbounded":
         for name, value in (("low", low), ("high", high)):
             if value is not None:

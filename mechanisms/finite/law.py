@@ -106,7 +106,7 @@ def noisy_max_law(noise: PiecewiseLaw, scores: Sequence[Fraction]) -> tuple[Expo
             for other, count in counts.items():
                 factor = noise.distribution(other, above=_is_above(other, low))
                 for _ in range(count - (other == own)):
-                    product = _times(product, factor)
+                    product = _product_of_pieces(product, factor)
             parts.append(_integral(product, low, high))
         found[own] = total(parts)
     return tuple(found[score] for score in scores)
@@ -130,14 +130,14 @@ def threshold_law(
         InvalidValue: more than `MOST_TERMS` terms.
     """
     _check_terms(len(gaps), Counter(gaps).values())
-    if sum(1 for _ in _sequences(len(gaps), positives)) > MOST_TERMS:
+    if sum(1 for _ in _answer_sequences(len(gaps), positives)) > MOST_TERMS:
         raise InvalidValue("queries", len(gaps), f"with at most {MOST_TERMS} sequences of answers", "ask fewer")
     ends = sorted({Fraction(0), *gaps})
     parts: dict[tuple[int, ...], list[ExponentialSum]] = {}
     for low, high in _intervals(ends):
         start = threshold_noise.density(Fraction(0), above=_is_above(Fraction(0), low))
         below = [query_noise.distribution(gap, above=_is_above(gap, low)) for gap in gaps]
-        rest = [_plus({Fraction(0): _ONE}, piece, -1) for piece in below]
+        rest = [_sum_of_pieces({Fraction(0): _ONE}, piece, -1) for piece in below]
         reached: dict[tuple[int, ...], Piece] = {(): start}
         for i in range(len(gaps)):
             longer: dict[tuple[int, ...], Piece] = {}
@@ -145,8 +145,8 @@ def threshold_law(
                 if sum(answers) == positives or len(answers) < i:
                     longer[answers] = piece
                     continue
-                longer[(*answers, 0)] = _times(piece, below[i])
-                longer[(*answers, 1)] = _times(piece, rest[i])
+                longer[(*answers, 0)] = _product_of_pieces(piece, below[i])
+                longer[(*answers, 1)] = _product_of_pieces(piece, rest[i])
             reached = longer
         for answers, piece in reached.items():
             parts.setdefault(answers, []).append(_integral(piece, low, high))
@@ -163,7 +163,9 @@ def event_law(
         product = threshold_noise.density(Fraction(0), above=_is_above(Fraction(0), low))
         for i, gap in enumerate(gaps):
             below = query_noise.distribution(gap, above=_is_above(gap, low))
-            product = _times(product, below if i < first else _plus({Fraction(0): _ONE}, below, -1))
+            product = _product_of_pieces(
+                product, below if i < first else _sum_of_pieces({Fraction(0): _ONE}, below, -1)
+            )
         parts.append(_integral(product, low, high))
     return total(parts)
 
@@ -183,13 +185,15 @@ def first_below_law(
             continue
         product = threshold_noise.density(Fraction(0), above=False)
         for gap in others:
-            product = _times(product, query_noise.distribution(gap, above=_is_above(gap, low)))
+            product = _product_of_pieces(product, query_noise.distribution(gap, above=_is_above(gap, low)))
         below = query_noise.distribution(last, above=_is_above(last, low))
-        parts.append(_integral(_times(product, _plus({Fraction(0): at_zero}, below, -1)), low, high))
+        parts.append(
+            _integral(_product_of_pieces(product, _sum_of_pieces({Fraction(0): at_zero}, below, -1)), low, high)
+        )
     return total(parts)
 
 
-def _sequences(queries: int, positives: int) -> list[tuple[int, ...]]:
+def _answer_sequences(queries: int, positives: int) -> list[tuple[int, ...]]:
     found: list[tuple[int, ...]] = []
     reached: list[tuple[int, ...]] = [()]
     for _ in range(queries):
@@ -217,7 +221,7 @@ def _is_above(center: Fraction, low: Fraction | None) -> bool:
     return low is not None and low >= center
 
 
-def _times(one: Piece, other: Piece) -> Piece:
+def _product_of_pieces(one: Piece, other: Piece) -> Piece:
     product: Piece = {}
     for (rate, factor), (rate_of_other, factor_of_other) in itertools.product(one.items(), other.items()):
         at, term = rate + rate_of_other, factor * factor_of_other
@@ -225,7 +229,7 @@ def _times(one: Piece, other: Piece) -> Piece:
     return product
 
 
-def _plus(one: Piece, other: Piece, sign: int) -> Piece:
+def _sum_of_pieces(one: Piece, other: Piece, sign: int) -> Piece:
     found = dict(one)
     for rate, factor in other.items():
         found[rate] = found.get(rate, ExponentialSum({})) + factor.times(sign)

@@ -77,7 +77,7 @@ def worst_layer_value(d: int, k: int, most: int, root: Callable[[int], Number]) 
     # Concave in j, since u <= w with equality at k = 1 alone: the maximum is next to the vertex, or at the end.
     vertex = math.inf if k == 1 else float(w / (w - u)) * d / 2
     near = {max(0, min(most, math.floor(min(vertex, most)) + shift)) for shift in (-1, 0, 1, 2)}
-    return _largest((u * (j * j) + w * (j * (d - j))) / d for j in sorted(near | {most}))
+    return _largest_number((u * (j * j) + w * (j * (d - j))) / d for j in sorted(near | {most}))
 
 
 def largest_optimal_k(d: int) -> int:
@@ -98,7 +98,7 @@ def pair_root(d: int) -> int | None:
     return n + 1 if d >= 2 and d == (n + 1) ** 2 - 1 else None
 
 
-def _largest(values: Iterable[Number]) -> Number:
+def _largest_number(values: Iterable[Number]) -> Number:
     listed = list(values)
     if all(isinstance(value, Fraction | int) for value in listed):
         return max(listed)

@@ -130,9 +130,9 @@ def _bounds(bounds: Iterable[Exact] | Array | Exact, dim: int | None) -> Array:
     elif isinstance(bounds, str | int | float | Fraction | Decimal | np.number):
         if dim is None:
             raise InvalidValue("bounds", bounds, "one number per coordinate", "pass a list, or dim= for a common bound")
-        array = np.full(check_dim(dim), _up(exactly(bounds, name="bounds")))
+        array = np.full(check_dim(dim), _float_at_least(exactly(bounds, name="bounds")))
     elif isinstance(bounds, Iterable):
-        array = np.array([_up(exactly(value, name="bounds")) for value in bounds])
+        array = np.array([_float_at_least(exactly(value, name="bounds")) for value in bounds])
     else:
         raise InvalidValue("bounds", bounds, "numbers, one per coordinate", "give each coordinate's sensitivity")
     if array.ndim != 1 or array.size == 0 or not bool(np.all(np.isfinite(array) & (array >= 0))):
@@ -143,7 +143,7 @@ def _bounds(bounds: Iterable[Exact] | Array | Exact, dim: int | None) -> Array:
     return array
 
 
-def _up(value: Fraction) -> float:
+def _float_at_least(value: Fraction) -> float:
     """The smallest float64 >= value.
 
     Raises:

@@ -105,7 +105,8 @@ class GroupedCube(QuadraticSpace):
             datasets=alone(*pair),
             description=f"in one group, {what}",
             justification="the three kinds of replacement (same row; two rows, whose forms add up; one record all "
-            f"zero) reach {_short(within)}, {_short(across)} and {_short(one)}; each maximised at its vertices",
+            f"zero) reach {_six_digits(within)}, {_six_digits(across)} and {_six_digits(one)}; each maximised at its "
+            "vertices",
         )
 
     def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real | None:
@@ -145,7 +146,7 @@ def _rational(mu_squared: Real | None) -> Fraction:
     return mu_squared.rational
 
 
-def _short(value: Fraction) -> str:
+def _six_digits(value: Fraction) -> str:
     return f"{float(value):.6g}"
 
 

@@ -107,7 +107,7 @@ class RealRecords:
         """The longest difference of a cube or an l1 ball; for an l2 ball a bound, with the pair of equal entries."""
         if not isinstance(noise, LaplaceNoise):
             raise unsupported(self, noise)
-        record, shown = self.worst_record(), _shown(self.radius)
+        record, shown = self.worst_record(), _number_text(self.radius)
         other = (np.zeros(self.dim) if self.norm == "linf" else -record) if self.replaced else None
         if self.norm != "l2" or self.dim == 1:
             moved = self.dim if self.norm == "linf" else 1
@@ -157,7 +157,7 @@ class RealRecords:
         return noise.loss(record, np.zeros(self.dim) if replacement is None else replacement)
 
 
-def _shown(number: float | Fraction) -> str:
+def _number_text(number: float | Fraction) -> str:
     return exact_text(number) if isinstance(number, Fraction) else repr(number)
 
 
@@ -424,7 +424,7 @@ class LaplaceMechanism(SumOfRecords):
 
     def describe(self) -> dict[str, str]:
         """Name, parameters, and the scale with the way it was found."""
-        records = {"norm": self.sensitivity.norm, "radius": _shown(self.sensitivity.radius)}
+        records = {"norm": self.sensitivity.norm, "radius": _number_text(self.sensitivity.radius)}
         own = {"calibration": self.calibration, "scale": repr(self.scale), "variance": short_text(self.variance)}
         return AdditiveMechanism.describe(self) | records | own
 

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from flint import arb
 
-from dpverdict.audit.losses.spherical.integral import Quantity, integrate
+from dpverdict.audit.losses.spherical.integral import SphericalQuantity, integrate
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, Real, ball, doublings, precision
 from dpverdict.checks import check_dim, check_not_negative, check_positive, check_probability
@@ -87,7 +87,7 @@ def honest_scale(*, dim: int, epsilon: Exact, delta: Exact) -> Enclosure:
     failure = check_probability(delta, "delta", "give the delta of the guarantee")
     if check_dim(dim) < 2:
         raise InvalidValue("dim", dim, ">= 2", "give the dimension of the statistic")
-    bracket = _bracket(dim, level, failure)
+    bracket = _bracket_of_scale(dim, level, failure)
     for point in bracket.trials(_BITS):
         if bracket.width * _WIDTH <= bracket.high:
             break
@@ -96,7 +96,7 @@ def honest_scale(*, dim: int, epsilon: Exact, delta: Exact) -> Enclosure:
         return Enclosure.hull(ball(bracket.low), ball(bracket.high))
 
 
-def _bracket(dim: int, epsilon: Fraction, delta: Fraction) -> Bracket:
+def _bracket_of_scale(dim: int, epsilon: Fraction, delta: Fraction) -> Bracket:
     """Two scales with the root between them, found in steps of 4 from 1/delta: the profile falls like 1/sigma."""
     low = high = 1 / delta
     at_low, sign = _excess(dim, epsilon, delta, low)
@@ -116,7 +116,7 @@ def _bracket(dim: int, epsilon: Fraction, delta: Fraction) -> Bracket:
 def _excess(dim: int, epsilon: Fraction, delta: Fraction, scale: Fraction) -> tuple[arb, int]:
     """log(delta(epsilon)/delta) at the scale, with the certain sign of delta(epsilon) - delta; -1 when it is 0."""
     for bits in doublings(_BITS, _MAX_BITS):
-        value = integrate(RandomDirectionGaussian(scale), dim, epsilon, Quantity.PROFILE, bits)
+        value = integrate(RandomDirectionGaussian(scale), dim, epsilon, SphericalQuantity.PROFILE, bits)
         with precision(bits + 16):
             excess, logarithm = value - ball(delta), (value / ball(delta)).log()
         if excess > 0 or excess <= 0:

@@ -55,7 +55,7 @@ def blt_error(horizon: int, poles: Sequence[Exact], zeros: Sequence[Exact]) -> C
     n = check_dim(horizon, "horizon")
     z, y = [exactly(value, name="poles") for value in poles], [exactly(value, name="zeros") for value in zeros]
     order = [value for pair in zip(z, y, strict=False) for value in pair]
-    if not z or len(z) != len(y) or not _falling(order):
+    if not z or len(z) != len(y) or not _is_interlaced(order):
         remedy = "give as many zeros as poles, with 1 > z_1 > y_1 > z_2 > y_2 > ... > 0"
         raise InvalidValue("poles", [str(value) for value in poles], "interlaced with the zeros", remedy)
 
@@ -96,8 +96,8 @@ def best_blt(horizon: int, buffers: int) -> tuple[tuple[float, ...], tuple[float
         )
 
     def error(steps: Array) -> float:
-        z, y = _interlaced(steps)
-        if not _falling([value for pair in zip(z, y, strict=True) for value in pair]):
+        z, y = _interlaced_numbers(steps)
+        if not _is_interlaced([value for pair in zip(z, y, strict=True) for value in pair]):
             return _NONE
         with np.errstate(all="ignore"):
             try:
@@ -112,16 +112,16 @@ def best_blt(horizon: int, buffers: int) -> tuple[tuple[float, ...], tuple[float
         steps = scipy.optimize.minimize(
             error, steps, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-12, "maxfev": 4000 * q}
         ).x
-    z, y = _interlaced(steps)
+    z, y = _interlaced_numbers(steps)
     return tuple(z), tuple(y)
 
 
-def _falling(order: Sequence[float | Fraction]) -> bool:
+def _is_interlaced(order: Sequence[float | Fraction]) -> bool:
     """Whether 1 > z_1 > y_1 > z_2 > ... > 0."""
     return all(a > b for a, b in itertools.pairwise([1, *order, 0]))
 
 
-def _interlaced(steps: Array) -> tuple[list[float], list[float]]:
+def _interlaced_numbers(steps: Array) -> tuple[list[float], list[float]]:
     """z and y from free parameters: -ln of the numbers in turn is exp(s_1), exp(s_1 + e^(s_2)), ..."""
     levels = np.cumsum([steps[0], *np.exp(np.clip(steps[1:], -30.0, 4.0))])
     values = np.exp(-np.exp(np.clip(levels, -60.0, 6.0))).tolist()

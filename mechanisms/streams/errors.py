@@ -133,7 +133,7 @@ def honaker_error(horizon: int, noise: Literal["laplace", "gaussian"]) -> Counte
 def smooth_error(horizon: int, noise: Literal["laplace", "gaussian"]) -> CounterError:
     """The smooth binary mechanism: every output uses h/2 nodes; with its exact sensitivity (see `SmoothBinary`)."""
     smooth = SmoothBinary(check_dim(horizon, "horizon"))
-    variance = Real.of(_scaled(noise, smooth.l1_sensitivity()) * smooth.height // 2)
+    variance = Real.of(_scaled_variance(noise, smooth.l1_sensitivity()) * smooth.height // 2)
     return CounterError(name="smooth binary", noise=noise, mean=variance, largest=variance, variance=lambda t: variance)
 
 
@@ -179,7 +179,7 @@ def _level_error(
 ) -> CounterError:
     n = check_dim(horizon, "horizon")
     levels = range(n.bit_length())
-    factor = _scaled(noise, Real.of(n.bit_length()))
+    factor = _scaled_variance(noise, Real.of(n.bit_length()))
     total = sum((weight(level) * _BITS.level_size(n, level) for level in levels), Fraction(0))
 
     def variance(t: int) -> Real:
@@ -194,7 +194,7 @@ def _level_error(
     )
 
 
-def _scaled(noise: Literal["laplace", "gaussian"], sensitivity: Real) -> Fraction:
+def _scaled_variance(noise: Literal["laplace", "gaussian"], sensitivity: Real) -> Fraction:
     """2 D1^2 under Laplace noise; D2^2 = D1 under Gaussian noise, since an item moves every node it is in by 1."""
     size = sensitivity.rational
     assert size is not None

@@ -185,7 +185,7 @@ class FactorizationCounter(Counter):
         self.kind: FactorizationName = kind
         self.factorization = KINDS[kind](self.horizon)
         self.claim = as_guarantee(claim)
-        scale = _scale(noise, self.claim, self.factorization)
+        scale = _least_scale(noise, self.claim, self.factorization)
         law = LaplaceNoise if noise == "laplace" else NormalNoise
         self.noise = law(size=self.factorization.size, scale=scale)
         self.source = self.factorization.source
@@ -296,7 +296,7 @@ class FactorizationCounter(Counter):
         return f"FactorizationCounter(horizon={self.horizon}, kind={self.kind!r}, claim={self.claim.describe()!r})"
 
 
-def _scale(noise: object, claim: Guarantee, factorization: Factorization) -> float:
+def _least_scale(noise: object, claim: Guarantee, factorization: Factorization) -> float:
     """The least float64 scale at which the noise keeps the claim, by the calibration of that pair."""
     l2_squared = factorization.l2_sensitivity_squared()
     match noise, claim:

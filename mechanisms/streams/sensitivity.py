@@ -52,7 +52,7 @@ class LaplaceStep:
 
     def at(self, position: int) -> LaplaceStep:
         """The differences that the item at a position makes, the first being 0."""
-        return replace(self, item=_step(position, self.horizon))
+        return replace(self, item=_step_of_position(position, self.horizon))
 
     def maximise(self, noise: Noise) -> Maximum | LossBound:
         """The first item, changed from 0 to 1: it is in the most sums, and a longer move in any coordinate tells more.
@@ -64,10 +64,10 @@ class LaplaceStep:
         shown = self.alone if self.item == 1 else 0
         exact = self.invertible or shown == sum(count for _, count in self.column(self.item))
         part = replace(self, column=lambda _: ((Fraction(1), shown),))
-        return _largest(
+        return _largest_or_bound(
             loss=self.loss(noise, one, zero),
             attained=None if exact else part.loss(noise, one, zero) if shown else identical_laws(),
-            datasets=lambda: _streams(self.horizon, self.item),
+            datasets=lambda: _neighbouring_streams(self.horizon, self.item),
             description=_description(self.item),
             justification=_justification("the loss of log-concave noise grows with every shift", exact),
         )
@@ -106,15 +106,15 @@ class GaussianStep(QuadraticSpace):
 
     def at(self, position: int) -> GaussianStep:
         """The differences that the item at a position makes, the first being 0."""
-        return replace(self, item=_step(position, self.horizon))
+        return replace(self, item=_step_of_position(position, self.horizon))
 
     def maximise(self, noise: Noise) -> Maximum | LossBound:
         """The first item, changed from 0 to 1: its column of R has the largest l2 norm."""
         one, zero = np.ones(()), np.zeros(())
-        return _largest(
+        return _largest_or_bound(
             loss=self.loss(noise, one, zero),
             attained=None if self.invertible else identical_laws(),
-            datasets=lambda: _streams(self.horizon, self.item),
+            datasets=lambda: _neighbouring_streams(self.horizon, self.item),
             description=_description(self.item),
             justification=_justification("no column of R is longer than the first", self.invertible),
         )
@@ -128,7 +128,7 @@ class GaussianStep(QuadraticSpace):
         return self.squared(self.item).times(moved**2 / variance)
 
 
-def _largest(
+def _largest_or_bound(
     *, loss: PrivacyLoss, attained: PrivacyLoss | None, datasets: Datasets, description: str, justification: str
 ) -> Maximum | LossBound:
     """The largest loss, or a bound where less is attained: None stands for all of it."""
@@ -150,14 +150,14 @@ def _justification(why: str, exact: bool) -> str:
     return common + "the counts are a function of the noisy sums that does not determine them, so the loss is a bound"
 
 
-def _streams(horizon: int, item: int) -> tuple[Array, Array]:
+def _neighbouring_streams(horizon: int, item: int) -> tuple[Array, Array]:
     without = np.zeros(horizon)
     having = without.copy()
     having[item - 1] = 1.0
     return having, without
 
 
-def _step(position: int, horizon: int) -> int:
+def _step_of_position(position: int, horizon: int) -> int:
     if not 0 <= position < horizon:
         raise InvalidValue("position", position, f"in 0..{horizon - 1}", "count the items of the stream from 0")
     return position + 1

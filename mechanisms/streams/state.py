@@ -115,7 +115,13 @@ def write_state(path: StatePath, kind: str, state: State) -> None:
     Raises:
         OSError: the directory is missing, or cannot be written to.
     """
-    document = {"format": FORMAT, "schema": SCHEMA, "kind": kind, "sha256": _digest(kind, state), "state": state}
+    document = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "kind": kind,
+        "sha256": _digest_of_state(kind, state),
+        "state": state,
+    }
     target = Path(os.path.realpath(path))
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")  # mode 0600
     try:
@@ -151,14 +157,14 @@ def read_state(path: StatePath, kind: str) -> State:
         later = "read it with the version of dpverdict that wrote it"
         raise InvalidValue("state schema", document.get("schema"), f"{SCHEMA}", later)
     state = document.get("state")
-    if not isinstance(state, dict) or document.get("sha256") != _digest(document.get("kind"), state):
+    if not isinstance(state, dict) or document.get("sha256") != _digest_of_state(document.get("kind"), state):
         raise InvalidValue("state", name, "undamaged: its checksum does not match", remedy)
     if document["kind"] != kind:
         raise InvalidValue("state", document["kind"], f"the state of a {kind}", "load it with the class that saved it")
     return state
 
 
-def _digest(kind: object, state: State) -> str:
+def _digest_of_state(kind: object, state: State) -> str:
     canonical = json.dumps([kind, state], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 

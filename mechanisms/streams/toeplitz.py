@@ -93,7 +93,7 @@ def _tail(jet: Jet, integral: arb, first: int, last: int) -> arb:
     total = integral + (low[0] + high[0]) / 2
     term = arb(0)
     for k in range(1, terms + 1):
-        term = _bernoulli(2 * k) / (2 * k) * (high[2 * k - 1] - low[2 * k - 1])
+        term = _bernoulli_number(2 * k) / (2 * k) * (high[2 * k - 1] - low[2 * k - 1])
         total += term
     return total + arb(0, 1) * abs(term).upper()
 
@@ -109,20 +109,20 @@ def _squared_integral(first: int, last: int) -> arb:
     """The integral of f_x^2 over [first, last], where ``first`` is a power of two: by octaves, which are kept."""
     total, low = arb(0), first
     while 2 * low <= last:
-        total += _octave(low, ctx.prec)
+        total += _integral_of_octave(low, ctx.prec)
         low *= 2
-    return total + _piece(low, last) if low < last else total
+    return total + _integral_of_piece(low, last) if low < last else total
 
 
 @lru_cache(maxsize=1024)
-def _octave(low: int, bits: int) -> arb:
-    return _piece(low, 2 * low)  # at the current precision, which is ``bits``
+def _integral_of_octave(low: int, bits: int) -> arb:
+    return _integral_of_piece(low, 2 * low)  # at the current precision, which is ``bits``
 
 
-def _piece(first: int, last: int) -> arb:
+def _integral_of_piece(first: int, last: int) -> arb:
     """The integral of f_x^2 over [first, last], in the variable ln x; the integrand is analytic where Re x > 0."""
     terms = _term_count()
-    factors = [_bernoulli(2 * k) / (2 * k * (2 * k - 1)) for k in range(1, terms + 1)]
+    factors = [_bernoulli_number(2 * k) / (2 * k * (2 * k - 1)) for k in range(1, terms + 1)]
 
     def integrand(u: acb, _: bool) -> acb:
         x = u.exp()
@@ -171,7 +171,7 @@ def _term_count() -> int:
     return ctx.prec // 8 + 4
 
 
-def _bernoulli(index: int) -> arb:
+def _bernoulli_number(index: int) -> arb:
     return arb(fmpq.bernoulli(index))
 
 

@@ -81,7 +81,9 @@ def worst_participation(
         return _of_toeplitz(factorization, epochs, participation)
     best: tuple[int, ...] = ()
     largest = -1.0
-    for patterns in _blocks(_patterns(each, epochs, participation), max(1, _BLOCK // max(steps, factorization.size))):
+    for patterns in _blocks(
+        _participation_patterns(each, epochs, participation), max(1, _BLOCK // max(steps, factorization.size))
+    ):
         streams = np.zeros((len(patterns), steps))
         np.put_along_axis(streams, np.array(patterns), 1.0, axis=1)
         squares = np.square(factorization.embed(streams)).sum(axis=1)  # of whole numbers: exact
@@ -90,7 +92,7 @@ def worst_participation(
     return tuple(step + 1 for step in best), Real.of(Fraction(largest))
 
 
-def _patterns(each: int, epochs: int, participation: Participation) -> Iterator[tuple[int, ...]]:
+def _participation_patterns(each: int, epochs: int, participation: Participation) -> Iterator[tuple[int, ...]]:
     """Steps from 0, one in each epoch."""
     if participation == "fixed":
         return (tuple(first + k * each for k in range(epochs)) for first in range(each))
@@ -117,20 +119,20 @@ def _of_toeplitz(
             own = sum(gram[0][steps - 1 - t] for t in pattern)
             return float(own + 2 * sum(gram[u - t][steps - 1 - u] for t, u in pairs))
 
-        found = {pattern: square(pattern) for pattern in _patterns(each, epochs, participation)}
+        found = {pattern: square(pattern) for pattern in _participation_patterns(each, epochs, participation)}
         best = max(found, key=found.__getitem__)
         least = found[best] * (1 - 1e-9)  # float64 errs by less
         close = [pattern for pattern, value in found.items() if value > least]
 
         def largest() -> arb:
-            values = [_square(factorization, pattern) for pattern in close]
+            values = [_squared_norm(factorization, pattern) for pattern in close]
             return functools.reduce(arb.max, values)
 
         return tuple(step + 1 for step in best), Real(largest)
-    return tuple(step + 1 for step in best), Real(lambda: _square(factorization, best))
+    return tuple(step + 1 for step in best), Real(lambda: _squared_norm(factorization, best))
 
 
-def _square(factorization: SquareRootToeplitz, pattern: tuple[int, ...]) -> arb:
+def _squared_norm(factorization: SquareRootToeplitz, pattern: tuple[int, ...]) -> arb:
     """|R sum e_t|^2 at the current precision: a sum of shifted coefficients at every step."""
     steps = factorization.horizon
     entries = [arb(1)]

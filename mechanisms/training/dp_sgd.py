@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import ClassVar, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -61,6 +60,12 @@ from dpverdict.numerics.text import exact_text
 BatchSampling: TypeAlias = Literal["poisson", "balls-in-bins", "shuffle", "shuffle-once"]
 SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", "balls-in-bins", "shuffle", "shuffle-once")
 
+_IN_WORDS: Final[Mapping[BatchSampling, str]] = {
+    "poisson": "Poisson",
+    "balls-in-bins": "balls in bins",
+    "shuffle": "shuffled in each epoch",
+    "shuffle-once": "shuffled once",
+}
 _KNOWN: Final = "of known batches"
 _CANARY: Final = "a canary whose gradient has the clipping norm, and no other record"
 _CONVEXITY: Final = (
@@ -208,6 +213,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         *ON_GRADIENTS,
     )
     calibration_width: ClassVar[float] = 2.0**-20  # each end of a bracket takes integrals of its own
+    varied_by: ClassVar[str] = "batches"
     example: ClassVar[str] = "--noise-multiplier 1 --rate 0.25 --steps 8 --sampling poisson"
     noise_multiplier: Fraction
     clipping_norm: Fraction
@@ -323,16 +329,12 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         return poisson_sampled(GaussianLoss(1 / self.noise_multiplier), self.rate)
 
     def _allocated(self) -> Bounds:
-        """Balls in bins: known batches, and at one epsilon moments or a lattice; whole curves take long."""
-        pair, loss = self._canary_alone(), None
-        with contextlib.suppress(InvalidValue):  # of very little noise no lattice spans the loss
-            loss = self._independent(self.noise_multiplier)
-        dominating = Dominating(
-            loss=self.known_batches,
-            description=_CANARY,
-            justification="known batches, which tell no less by joint convexity over the bins; where that does not "
-            f"decide, the pair with the canary alone, for which {_CONVEXITY}",
-        )
+        """The pair with the canary alone is the worst; with very little noise its curves are known roughly at best."""
+        pair, loss = self._canary_alone(), self._independent(self.noise_multiplier)
+        tail = self._tail(pair, _CANARY)
+        attained = KnownEvent(pair=pair, description=_CANARY, event=self._event)
+        worst = WorstPair(loss=loss, pair=pair, description=_CANARY, justification=_CONVEXITY)
+        known = self.epochs / self.noise_multiplier**2
 
         def by_moments(epsilon: Fraction) -> arb | None:
             if epsilon < 0 or self.batches == 1:
@@ -340,14 +342,15 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             s, batches, epochs = self.noise_multiplier, self.batches, self.epochs
             return arb.max(*(delta_at_most(s, batches, epochs, epsilon, order) for order in Direction))
 
-        closer = [DeltaBound(at=by_moments, source="", because=dominating.because)]
-        attained: list[Below] = [KnownEvent(pair=pair, description=_CANARY, event=self._event)]
-        if loss is not None:
-            attained.append(AttainedLoss(pair=pair, loss=loss, description=_CANARY))
-            if loss.is_certified:
-                on_lattice = partial(_upper_delta, loss)
-                closer.append(DeltaBound(at=on_lattice, source="", because=dominating.because))
-        return Bounds(above=(*closer, dominating), below=(*attained, self._tail(pair, _CANARY)))
+        return Bounds(
+            above=(
+                MuBound(mu_squared=known, source=_KNOWN, because=worst.because),
+                RhoBound(rho=known / 2, source="by the l2 norm", because=worst.because),
+                DeltaBound(at=by_moments, source="", because=worst.because),
+                worst,
+            ),
+            below=(attained, worst, tail),
+        )
 
     def _shuffled(self) -> Bounds:
         """Shuffled batches: known batches, and the events of a canary that is opposite to all other gradients."""
@@ -365,6 +368,22 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         )
         event = KnownEvent(pair=pair, description=words, event=self._event)
         return Bounds(above=(dominating,), below=(event, self._tail(pair, words)))
+
+    def variants(self) -> Mapping[str, DPSGD]:
+        """The run with every way to make batches that these steps have."""
+        found = {}
+        for sampling in SAMPLINGS:
+            with contextlib.suppress(InvalidValue):  # no whole epochs, or no bound under this relation
+                found[_IN_WORDS[sampling]] = DPSGD(
+                    noise_multiplier=self.noise_multiplier,
+                    rate=self.rate,
+                    steps=self.steps,
+                    sampling=sampling,
+                    clipping_norm=self.clipping_norm,
+                    dim=self.dim,
+                    adjacency=self.adjacency,
+                )
+        return found
 
     def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
         """That of the gradient alone, its norm rounded up where it is no rational number; shuffled, known batches."""
@@ -496,17 +515,11 @@ class DPSGD(GradientMechanism, StatisticMechanism):
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
-        how = {
-            "poisson": "Poisson",
-            "balls-in-bins": "balls in bins",
-            "shuffle": "shuffled in each epoch",
-            "shuffle-once": "shuffled once",
-        }
         return super().describe() | {
             "noise multiplier": exact_text(self.noise_multiplier),
             "rate": exact_text(self.rate),
             "steps": str(self.steps),
-            "batches": how[self.sampling],
+            "batches": _IN_WORDS[self.sampling],
             "clipping norm": exact_text(self.clipping_norm),
         }
 

@@ -109,7 +109,7 @@ class HalfSpaces:
 
         None where none does, which for a claim of mu is when it is kept, at mu_n or above; and of other claims.
         """
-        found = next(_breaking(self, claim), None) if _speaks_of_the_tail(claim) else None
+        found = next(_breaking_half_spaces(self, claim), None) if _speaks_of_the_tail(claim) else None
         if found is None:
             return None
         z, count = found
@@ -119,7 +119,7 @@ class HalfSpaces:
             most = _NORMAL.tail(ball(z) - self.mu(self.number)).upper()
             p = Enclosure.hull(own, own.max(most))
             q = Enclosure.hull(arb(0) if self.offset else other, other)
-            quantity, value, bound = _compared(claim, z, own, other, most, mu)
+            quantity, value, bound = _comparison_with_claim(claim, z, own, other, most, mu)
         sums = f"{self.words}, divided by s sqrt({self.number}), s = {short_text(self.noise_multiplier)},"
         return BreakingEvent(
             event=f"{sums} is above {exact_text(z)}; of P only the runs with the canary in {count} of the "
@@ -160,7 +160,7 @@ def _excess(
             raise AssertionError(claim)
 
 
-def _breaking(spaces: HalfSpaces, claim: Guarantee) -> Iterator[tuple[Fraction, int]]:
+def _breaking_half_spaces(spaces: HalfSpaces, claim: Guarantee) -> Iterator[tuple[Fraction, int]]:
     """Half-spaces that break the claim for certain, as (z, k): among the nearest first."""
     counts, weights, mus = spaces.counts()
 
@@ -181,14 +181,14 @@ def _breaking(spaces: HalfSpaces, claim: Guarantee) -> Iterator[tuple[Fraction, 
         _, z = bisected(lambda z: not best(z)[0] > 0, near[0] / 2, near[0], steps=12)
         for further in (z, near[0], *near[1:3]):
             at = Fraction(math.ceil(further * 1000), 1000)
-            if _certainly(spaces, claim, at, best(float(at))[1]):
+            if _certainly_breaks(spaces, claim, at, best(float(at))[1]):
                 yield at, best(float(at))[1]
     for i in range(20, _FARTHEST):
-        if _certainly(spaces, claim, Fraction(2) ** i, spaces.number):
+        if _certainly_breaks(spaces, claim, Fraction(2) ** i, spaces.number):
             yield Fraction(2) ** i, spaces.number
 
 
-def _certainly(spaces: HalfSpaces, claim: Guarantee, z: Fraction, count: int) -> bool:
+def _certainly_breaks(spaces: HalfSpaces, claim: Guarantee, z: Fraction, count: int) -> bool:
     with precision(_bits(z)):
         at, mu = ball(z), spaces.mu(count)
         if isinstance(claim, ZeroConcentratedDP) and not at > mu:
@@ -205,7 +205,7 @@ def _log_tail(t: arb) -> arb:
     return _NORMAL.tail(t).log()
 
 
-def _compared(
+def _comparison_with_claim(
     claim: Guarantee, z: Fraction, own: arb, other: arb, most: arb, mu: arb
 ) -> tuple[str, Enclosure, Enclosure]:
     """What the event says of the quantity of the claim: its name, what is attained, and what is allowed."""

@@ -67,7 +67,7 @@ def title(paper: str) -> str:
 
 
 def load(paper: str) -> str:
-    """The key of a paper: itself, or that of the statements in a module or a file of the user's, which is imported.
+    """The key of a paper: itself, or that of the statements in a user's module or file, which is imported.
 
     Args:
         paper: "lebeda2024", "package.module" or "path/file.py".

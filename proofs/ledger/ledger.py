@@ -26,7 +26,7 @@ Progress = Callable[[str, int, int], None]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LedgerEntry:
     """A statement, its outcome, and how long the check took in seconds."""
 
     statement: Statement
@@ -39,10 +39,10 @@ class Entry:
 class Ledger:
     """The outcomes of many statements, in order."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
 
     @property
-    def changed(self) -> tuple[Entry, ...]:
+    def changed(self) -> tuple[LedgerEntry, ...]:
         """The entries whose standing is not the recorded one, or whose check cannot fail."""
         return tuple(entry for entry in self.entries if not entry.outcome.as_expected)
 
@@ -56,7 +56,7 @@ class Ledger:
         """The papers, in order."""
         return tuple(dict.fromkeys(entry.statement.paper for entry in self.entries))
 
-    def of(self, paper: str) -> tuple[Entry, ...]:
+    def of(self, paper: str) -> tuple[LedgerEntry, ...]:
         """The entries of one paper."""
         return tuple(entry for entry in self.entries if entry.statement.paper == paper)
 
@@ -97,7 +97,7 @@ def make_ledger(statements: Sequence[Statement], progress: Progress | None = Non
     outcomes = outcomes_of(statements, alone)
     return Ledger(
         tuple(
-            Entry(statement=one, outcome=outcome, seconds=seconds[one.paper, one.number])
+            LedgerEntry(statement=one, outcome=outcome, seconds=seconds[one.paper, one.number])
             for one, outcome in zip(statements, outcomes, strict=True)
         )
     )
@@ -159,11 +159,11 @@ def markdown(ledger: Ledger) -> str:
     return "\n".join(lines) + "\n"
 
 
-def families(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
+def families(entries: Sequence[LedgerEntry]) -> list[tuple[LedgerEntry, ...]]:
     """Entries in order, those of variants together: "x.M0", "x.M1b" and so on, where there are five or more."""
     stems = [re.fullmatch(r"(.+)\.[A-Z]\d+[a-z]*", entry.statement.number) for entry in entries]
     counts = Counter(stem[1] for stem in stems if stem is not None)
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[LedgerEntry]] = {}
     for entry, stem in zip(entries, stems, strict=True):
         folded = stem is not None and counts[stem[1]] >= FEWEST_VARIANTS
         found.setdefault(stem[1] if stem is not None and folded else f"{entry.outcome.anchor} alone", []).append(entry)
@@ -176,13 +176,13 @@ MOST_WORDS = 10
 _EXCEPTIONS = (Standing.FAILS_AS_PRINTED, Standing.HOLDS_WITH_CAVEAT, Standing.UNDECIDED)
 
 
-def _exception(entry: Entry) -> str:
+def _exception(entry: LedgerEntry) -> str:
     outcome = entry.outcome
     instead = "; ".join(part for part in (outcome.caveat, outcome.corrected) if part)
     return _cells(_to(outcome), outcome.text, _words(outcome), outcome.witness, instead)
 
 
-def _line(family: Sequence[Entry]) -> str:
+def _line(family: Sequence[LedgerEntry]) -> str:
     """A statement, or variants of one together: how many, and the first of them."""
     outcome = family[0].outcome
     words = outcome.text.split()
@@ -200,7 +200,7 @@ def certificate_command(outcome: Outcome) -> str:
     return f"dpverdict prove {outcome.paper} --statement {shlex.quote(outcome.number)} --certificates certificates"
 
 
-def _markdown_row(entry: Entry) -> str:
+def _markdown_row(entry: LedgerEntry) -> str:
     outcome = entry.outcome
     remarks = [
         f"margin {outcome.margin}" if outcome.margin and outcome.standing is not Standing.FAILS_AS_PRINTED else "",
@@ -238,7 +238,7 @@ def _link(need: NeedFinding) -> str:
     return f'<a href="#{need.anchor}">{need.label}</a>' + (" (corrected)" if need.corrected else "")
 
 
-def _row(entry: Entry) -> dict[str, Any]:  # Any: the values of a JSON object
+def _row(entry: LedgerEntry) -> dict[str, Any]:  # Any: the values of a JSON object
     outcome = entry.outcome
     return {
         "paper": outcome.paper,

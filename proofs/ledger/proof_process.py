@@ -1,6 +1,6 @@
 """``prove`` as data: the outcomes as JSON values, the faces as text; for code of others from a process of its own.
 
-A check in a file of the user's may end its process, hang, or say anything. What its process sends is data; the exit
+A check in a user's file may end its process, hang, or say anything. What its process sends is data; the exit
 code is read here from the findings of every statement, and outcomes that contradict their findings are none.
 """
 
@@ -33,7 +33,7 @@ ENTRY: Final = "dpverdict.proofs.ledger.proof_process:work"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedRenderings:
+class WantedProofFaces:
     """Which faces of a ledger are wanted.
 
     Attributes:
@@ -57,7 +57,7 @@ class Proved:
     Attributes:
         fields: as ledger.schema.json has it.
         page, text: the page, or "", and what the terminal shows.
-        files: what code of the user's was in, or read.
+        files: what the user's code was in, or read.
         certificates: the files of the certificates by their paths.
         exit_code: 0 if every standing is the recorded one and every planted fault was found, 1 otherwise.
     """
@@ -76,9 +76,9 @@ class Proved:
 
 
 def proved(
-    request: Proof, faces: WantedRenderings, limits: Limits = NO_LIMITS, progress: Progress | None = None
+    request: Proof, faces: WantedProofFaces, limits: Limits = NO_LIMITS, progress: Progress | None = None
 ) -> Proved:
-    """Check the statements, in a process of its own if they are in a module of the user's or have a limit.
+    """Check the statements, in a process of its own if they are in a user's module or have a limit.
 
     Raises:
         DpverdictError: no such paper or statement, or the process did not finish, or sent no ledger.
@@ -88,7 +88,7 @@ def proved(
     return _proved_apart(request, faces, limits, progress)
 
 
-def _proved_apart(request: Proof, faces: WantedRenderings, limits: Limits, progress: Progress | None) -> Proved:
+def _proved_apart(request: Proof, faces: WantedProofFaces, limits: Limits, progress: Progress | None) -> Proved:
     what = request.paper or "the ledger"
     sent = {"proof": asdict(request), "faces": {**asdict(faces), "console": dict(faces.console)}}
     sent["engine"] = engine_fields()
@@ -111,7 +111,7 @@ def unlike_source(document: Mapping[str, Any]) -> str | None:
     paper, number = stated["paper"], stated["number"]
     if paper not in rooms():
         return f"statement.paper: {paper!r} is no paper of the ledger, so that its source is not at hand"
-    faces = WantedRenderings(page=False, explained=False, console=console_facts() | {"width": WIDTH}, certified=True)
+    faces = WantedProofFaces(page=False, explained=False, console=console_facts() | {"width": WIDTH}, certified=True)
     made = _proved_apart(Proof(paper=paper, number=number), faces, NO_LIMITS, None).certificates
     again = [json.loads(text) for name, text in made.items() if name.endswith(".json") and name != "MANIFEST.json"]
     own = next((one for one in again if one["statement"]["number"] == number), None)
@@ -127,7 +127,7 @@ def _compared(document: Mapping[str, Any]) -> dict[str, Any]:
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """The other side: the ledger as data, or the message of why there is none."""
     recorder, snapshot = Recorder(network="dask" in request["engine"]), CodeSnapshot()
-    proof, faces = Proof(**request["proof"]), WantedRenderings(**request["faces"])
+    proof, faces = Proof(**request["proof"]), WantedProofFaces(**request["faces"])
     try:
         with watched_by(tell), chosen_engine(**request["engine"]), recorder.recording():
             made = prove_statements(proof, lambda what, done, total: tell([what, done, total]))
@@ -137,12 +137,12 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
         return _sent(made, faces, tuple(recorder.provenance().files))
     except (DpverdictError, OSError) as error:
         return {"error": in_one_line(error) if not str(error) else " ".join(str(error).split())}
-    except BaseException as error:  # code of the user's may raise anything: SystemExit is no outcome
+    except BaseException as error:  # the user's code may raise anything: SystemExit is no outcome
         problem = f"the statements of {proof.paper} ended their check with {in_one_line(error)}, which is no outcome"
         return {"error": f"{problem}: let a check yield its findings"}
 
 
-def _sent(made: Ledger, faces: WantedRenderings, files: tuple[str, ...]) -> dict[str, object]:
+def _sent(made: Ledger, faces: WantedProofFaces, files: tuple[str, ...]) -> dict[str, object]:
     show = print_explanations if faces.explained else print_ledger
     return {
         "fields": as_json(made),

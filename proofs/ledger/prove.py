@@ -17,7 +17,7 @@ class Proof:
     """A request: which statements to check.
 
     Attributes:
-        paper: key of a paper, or a module or file.py of the user's that registers statements; None for all papers.
+        paper: key of a paper, or a module or file.py of the user that registers statements; None for all papers.
         number: the statement, as in `verify`; None for all of the paper.
     """
 

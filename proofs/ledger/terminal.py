@@ -12,7 +12,7 @@ from rich.table import Table
 from dpverdict.audit.reports.terminal import plain
 from dpverdict.proofs.checks.outcome import Finding, Standing
 from dpverdict.proofs.checks.registry import title
-from dpverdict.proofs.ledger.ledger import Entry, Ledger
+from dpverdict.proofs.ledger.ledger import Ledger, LedgerEntry
 
 WIDTH = 150
 """Columns where standard output is no terminal."""
@@ -70,7 +70,7 @@ def print_explanations(ledger: Ledger, console: Console | None = None) -> None:
     console.print(plain(ledger.summary()), soft_wrap=True)
 
 
-def _print_explanation(console: Console, entry: Entry) -> None:
+def _print_explanation(console: Console, entry: LedgerEntry) -> None:
     """A statement, how it is read, every condition, what is assumed, the planted faults, and where the code is."""
     outcome, statement = entry.outcome, entry.statement
     console.print(plain(f"{outcome.label} ({title(outcome.paper)})", style="bold"))

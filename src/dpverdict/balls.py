@@ -199,7 +199,7 @@ class Real:
     def nearest(self) -> float:
         """A float64 within one unit in the last place of the number; it bounds nothing."""
         if self.rational is not None:
-            return _nearest(self.rational)
+            return _nearest_float(self.rational)
         return float(refine(self.ball, bits=60))
 
     def __repr__(self) -> str:
@@ -212,7 +212,7 @@ class Real:
                 return f"Real({self.ball()})"
 
 
-def _nearest(rational: Fraction) -> float:
+def _nearest_float(rational: Fraction) -> float:
     try:
         return float(rational)
     except OverflowError:
@@ -317,12 +317,12 @@ class Enclosure:
                 return False
             if self._lower < number < self._upper:
                 return True
-        return _dyadic(self._lower) <= exactly(value) <= _dyadic(self._upper)
+        return _exact_endpoint(self._lower) <= exactly(value) <= _exact_endpoint(self._upper)
 
     def show(self, digits: int = 17) -> str:
         """The endpoints in decimal, each rounded outward: ``[0.1269367, 0.1269368]`` at 7 digits."""
-        lower = _decimal(self._lower, digits, decimal.ROUND_FLOOR)
-        upper = _decimal(self._upper, digits, decimal.ROUND_CEILING)
+        lower = _decimal_text(self._lower, digits, decimal.ROUND_FLOOR)
+        upper = _decimal_text(self._upper, digits, decimal.ROUND_CEILING)
         return f"[{lower}, {upper}]"
 
     def __repr__(self) -> str:
@@ -430,7 +430,7 @@ class Enclosures(Sequence[Enclosure]):
         return f"Enclosures({len(self)} numbers)"
 
 
-def _dyadic(endpoint: arb) -> Fraction | float:
+def _exact_endpoint(endpoint: arb) -> Fraction | float:
     """The endpoint as an exact rational, or an infinite float."""
     if not endpoint.is_finite():
         return float(endpoint)
@@ -438,15 +438,15 @@ def _dyadic(endpoint: arb) -> Fraction | float:
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
-def _decimal(endpoint: arb, digits: int, rounding: str) -> str:
+def _decimal_text(endpoint: arb, digits: int, rounding: str) -> str:
     """The endpoint in decimal notation, rounded once, in the direction asked for."""
     context = decimal.Context(prec=digits, rounding=rounding, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     length = abs(int(endpoint.man_exp()[1])) if endpoint.is_finite() else 0
     if length > _LONGEST:
         return _bound(endpoint, rounding)
     if length > _LONG:
-        return f"{context.plus(_beside(endpoint, digits, rounding)):e}"
-    point = _dyadic(endpoint)
+        return f"{context.plus(_decimal_beside(endpoint, digits, rounding)):e}"
+    point = _exact_endpoint(endpoint)
     if isinstance(point, float):
         return str(point)
     quotient = context.divide(Decimal(point.numerator), Decimal(point.denominator))
@@ -466,7 +466,7 @@ def _bound(endpoint: arb, rounding: str) -> str:
     return f"-{size}" if endpoint < 0 and size != "0" else size
 
 
-def _beside(endpoint: arb, digits: int, rounding: str) -> Decimal:
+def _decimal_beside(endpoint: arb, digits: int, rounding: str) -> Decimal:
     """A decimal of 10 digits more on the side that ``rounding`` asks for, of a number far from 1."""
     bits = 4 * digits + 256  # a power of ten with an exponent of k bits costs k of them
     while True:

@@ -127,16 +127,16 @@ class ThroughPoints:
         """The trade-off function between the points, smooth on normal scales; NaN beyond them."""
         from scipy.special import ndtr, ndtri
 
-        drawn: Array = ndtr(_between(ndtri(self.alphas), ndtri(self.betas), ndtri(alphas)))
+        drawn: Array = ndtr(_curve_through(ndtri(self.alphas), ndtri(self.betas), ndtri(alphas)))
         return drawn
 
     def delta(self, epsilons: Array) -> Array:
         """The privacy profile between the points, smooth on a logarithmic scale; NaN beyond them."""
-        drawn: Array = np.exp(_between(self.epsilons, np.log(self.deltas), epsilons))
+        drawn: Array = np.exp(_curve_through(self.epsilons, np.log(self.deltas), epsilons))
         return drawn
 
 
-def _between(x: Array, y: Array, at: Array) -> Array:
+def _curve_through(x: Array, y: Array, at: Array) -> Array:
     """A curve through the points that keeps their order; nothing through fewer than three."""
     from scipy.interpolate import PchipInterpolator
 
@@ -183,7 +183,7 @@ def draw(curves: Sequence[Curves], axes: Sequence[Axes] | None) -> tuple[Axes, A
         raise InvalidValue("axes", len(axes), "two Matplotlib axes", "give figure.subplots(1, 2), or leave it out")
     trade_off, profile = axes
     alphas = (1 - np.cos(np.linspace(0, math.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
-    epsilons = np.linspace(0, max(_reach(one.delta) for one in curves), POINTS)
+    epsilons = np.linspace(0, max(_epsilon_at_floor(one.delta) for one in curves), POINTS)
     for one in curves:
         label = shortened(one.label)
         style = "--" if one.promised else "-"
@@ -228,7 +228,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _reach(delta: Callable[[Array], Array]) -> float:
+def _epsilon_at_floor(delta: Callable[[Array], Array]) -> float:
     """The epsilon at which a profile falls below the floor of the plot."""
     grid = np.geomspace(0.01, _FARTHEST, 200)
     low, high = 0, len(grid) - 1

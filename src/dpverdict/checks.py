@@ -144,7 +144,7 @@ def check_positive_real(value: Exact | Real, name: str, remedy: str) -> Real:
     """
     number = Real.of(value, name=name)
     if compare(number, Real.of(0)) != 1:
-        raise InvalidValue(name, _shown(value), "> 0", remedy)
+        raise InvalidValue(name, _value_in_message(value), "> 0", remedy)
     return number
 
 
@@ -156,11 +156,11 @@ def check_not_negative_real(value: Exact | Real, name: str, remedy: str) -> Real
     """
     number = Real.of(value, name=name)
     if compare(number, Real.of(0)) not in (0, 1):
-        raise InvalidValue(name, _shown(value), ">= 0", remedy)
+        raise InvalidValue(name, _value_in_message(value), ">= 0", remedy)
     return number
 
 
-def _shown(value: Exact | Real) -> Exact:
+def _value_in_message(value: Exact | Real) -> Exact:
     return value if not isinstance(value, Real) else str(value if value.rational is None else value.rational)
 
 

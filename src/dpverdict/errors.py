@@ -28,11 +28,11 @@ class InvalidValue(DpverdictError, ValueError):
         self.requirement = requirement
         self.remedy = remedy
         missing = value is None and requirement.startswith("given")
-        shown = name if missing else f"{name}={_short(value)}"
+        shown = name if missing else f"{name}={_value_in_one_line(value)}"
         super().__init__(f"{shown} must be {requirement}: {remedy}")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.name, _sendable(self.value), self.requirement, self.remedy)
+        return type(self), (self.name, _value_to_send(self.value), self.requirement, self.remedy)
 
 
 class PrecisionExhausted(DpverdictError, ArithmeticError):
@@ -116,9 +116,9 @@ class _Shown:
         return self.text
 
 
-def _sendable(value: object) -> object:
+def _value_to_send(value: object) -> object:
     """The value, or its representation where it cannot be sent to another process."""
-    return value if value is None or isinstance(value, bool | int | float | str) else _Shown(_represented(value))
+    return value if value is None or isinstance(value, bool | int | float | str) else _Shown(_representation(value))
 
 
 _MOST_BITS = 8192
@@ -128,7 +128,7 @@ _READABLE_BITS = 40
 """Of the two parts of a fraction that is shown as one."""
 
 
-def _represented(value: object) -> str:
+def _representation(value: object) -> str:
     if isinstance(value, int | Fraction):
         bits = max(abs(value.numerator), value.denominator).bit_length()
         if bits > (_READABLE_BITS if isinstance(value, Fraction) else _MOST_BITS):
@@ -137,7 +137,7 @@ def _represented(value: object) -> str:
             return str(value)
     try:
         return repr(value)
-    except BaseException:  # an object of the user's
+    except BaseException:  # the user's object
         return f"<{type(value).__name__} whose representation cannot be shown>"
 
 
@@ -146,7 +146,7 @@ def _to_six_digits(value: Fraction | int) -> str:
     return str(Context(prec=6).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()).lower()
 
 
-def _short(value: object, limit: int = 80) -> str:
+def _value_in_one_line(value: object, limit: int = 80) -> str:
     """The value as it is shown in a message: one line, at most ``limit`` characters."""
-    text = " ".join(_represented(value).split())
+    text = " ".join(_representation(value).split())
     return text if len(text) <= limit else text[: limit - 3] + "..."

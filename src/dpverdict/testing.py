@@ -13,11 +13,13 @@ fixture ``privacy_audit`` gives the seed and the error probability.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, final
 
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, NotCertified
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,11 +50,28 @@ class PrivacyViolation(AssertionError):
 
     Attributes:
         report: everything that was found.
+        source: the file of the function, and the line where it begins; None of a mechanism that is no function.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, source: tuple[str, int] | None = None) -> None:
         self.report = report
+        self.source = source
         super().__init__(failure_text(report))
+
+
+@final
+class FunctionNotCertified(NotCertified):
+    """A function that was followed, and is not certified for every table of its schema.
+
+    Attributes:
+        verdict: what was found.
+        source: the file of the function, and the line where it begins; None if it has none.
+    """
+
+    def __init__(self, verdict: TracedVerdict, source: tuple[str, int] | None) -> None:
+        self.verdict = verdict
+        self.source = source
+        super().__init__(verdict.text())
 
 
 def assert_private(
@@ -173,7 +192,7 @@ def assert_private(
         report = report.with_evidence(TapEvidence(found, fresh))
         kept = kept and found.status not in (TapStatus.REFUTED, TapStatus.FINDING)
     if not kept:
-        violation = PrivacyViolation(report)
+        violation = PrivacyViolation(report, source_of(mechanism))
         if searched:
             violation.add_note(searched)
         raise violation
@@ -200,14 +219,19 @@ def assert_certified(
         The verdict, with the table of what is released and the certificate.
 
     Raises:
-        NotCertified: otherwise; the message has the table, and the line that is not covered or the pair that breaks it.
+        FunctionNotCertified: otherwise, which is a `NotCertified`; the message has the table, and the line that is not
+            covered or the pair that breaks it.
         DpverdictError: an argument that cannot be used.
     """
     __tracebackhide__ = True
 
+    from dpverdict.audit.exact.verdict import Status
     from dpverdict.audit.tracing.certify import certify_function
 
-    return certify_function(function, claim, schema=schema).require()
+    verdict = certify_function(function, claim, schema=schema)
+    if verdict.status is not Status.CERTIFIED:
+        raise FunctionNotCertified(verdict, source_of(function))
+    return verdict
 
 
 def assert_private_at(
@@ -253,6 +277,17 @@ def assert_private_at(
             violation.add_note(f"at the setting {setting!r}")
             raise
     return reports
+
+
+def source_of(mechanism: object) -> tuple[str, int] | None:
+    """The file of a function, and the line where it begins; None of a mechanism that is no function."""
+    from dpverdict.audit.trials.run import unmarked
+
+    inner = unmarked(mechanism)
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    code = getattr(inspect.unwrap(inner) if callable(inner) else inner, "__code__", None)
+    return None if code is None else (str(code.co_filename), int(code.co_firstlineno))
 
 
 def failure_text(report: Report) -> str:

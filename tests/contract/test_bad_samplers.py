@@ -52,6 +52,7 @@ def out_of_noise() -> object:
     raise RuntimeError("out of noise")
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("audit", AUDITS)
 @pytest.mark.parametrize(
     "bad",

@@ -224,12 +224,14 @@ REPAIRED = {
 }
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("row", LEAKS)
 def test_a_leak_is_refuted(row: str) -> None:
     function, pair, samples = LEAKS[row]
     assert audit(function, pair, samples).refuted
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("row", REPAIRED)
 def test_its_repair_is_not(row: str) -> None:
     function, pair, samples = REPAIRED[row]

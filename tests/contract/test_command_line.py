@@ -130,6 +130,7 @@ def test_the_options_of_the_heaviest_audit_reach_its_mechanism() -> None:
     assert (mechanism.dim, mechanism.radius, mechanism.scale) == (4, 2, 100)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("command", "code"), [slow_if(heavy(case[0]), *case) for case in REPORTED])
 def test_every_mechanism_has_all_faces_of_a_report_and_releases_that_agree(
     command: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -163,6 +164,7 @@ def test_curves_of_any_mechanism_are_tabulated(command: str, capsys: pytest.Capt
     assert "beta, certified" in capsys.readouterr().out
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("wrong", broken.ALL, ids=lambda wrong: wrong.name)
 def test_every_known_wrong_variant_is_refuted_by_name(wrong: broken.Wrong, capsys: pytest.CaptureFixture[str]) -> None:
     given = {"dim": "5", "mu": "1", "epsilon": "1", "horizon": "25", "arity": "5"}

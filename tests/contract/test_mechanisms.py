@@ -374,6 +374,7 @@ def test_the_claim_is_certified(case: Case) -> None:
     the_claim_is_certified(case.make(), bound=case.bound)
 
 
+@pytest.mark.few(21)
 def test_releases_do_not_contradict_the_claim(case: Case, seed: int) -> None:
     mechanism = case.make()
     releases_do_not_contradict_the_claim(mechanism, mechanism, seed)

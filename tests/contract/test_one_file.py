@@ -176,6 +176,7 @@ def test_the_laws_find_noise_that_is_too_small(tmp_path: Path) -> None:
     assert "test_the_claim_is_certified" in found.stdout
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [

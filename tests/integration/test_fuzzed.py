@@ -36,7 +36,7 @@ def small_material(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]
 
 
 FEW = {
-    "lines": range(1, 3),
+    "lines": range(1, 2),
     "plans": range(1),
     "witnesses": range(1, 2),
     "tables": range(1, 3),

@@ -14,7 +14,7 @@ from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.cli.corpus.entries import Entry, entries
+from dpverdict.cli.corpus.entries import CorpusEntry, entries
 from dpverdict.cli.corpus.packages import installed_here, missing
 from dpverdict.cli.corpus.reproduction import work
 from dpverdict.cli.corpus.running import BAD, NOT_ENDED
@@ -27,7 +27,7 @@ HERE = [one for one in entries() if all(map(installed_here, one.broken.install))
 @pytest.mark.parametrize(
     "entry", [pytest.param(one, id=one.id, marks=[] if one.id in FAST else [pytest.mark.slow]) for one in HERE]
 )
-def test_a_defect_is_found_where_its_library_is_installed(entry: Entry, seed: int) -> None:
+def test_a_defect_is_found_where_its_library_is_installed(entry: CorpusEntry, seed: int) -> None:
     request = {**asdict(entry), "folder": None, "seed": seed}
     found = work({**request, "install": entry.broken.install, "control": False}, print)
     assert found["status"] in ("REFUTED", entry.expected), found

@@ -41,6 +41,7 @@ def power_is_below(refutations: int, runs: int, power: float) -> bool:
     return bool(stats.binomtest(refutations, runs, power, alternative="less").pvalue < 1e-6)
 
 
+@pytest.mark.slow
 def test_laplace_noise_of_four_fifths_in_20_coordinates_is_refuted_and_the_right_noise_is_not(seed: int) -> None:
     """Where 4000 releases have 80 % power, 8000 miss with probability 3 %, so that all three do with less than 1e-4."""
     assert times_refuted(0.8, 8000, 3, seed) > times_refuted(1.0, 8000, 3, seed)

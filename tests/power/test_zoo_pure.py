@@ -137,6 +137,7 @@ def test_every_variant_that_is_not_gaussian_has_a_number_of_releases() -> None:
     assert {name for name, _ in RELEASES} | {"T9"} == others
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("case", "samples"), [item for item in RELEASES.items() if item[1]], ids=str)
 def test_releases_alone_refute_each_variant(case: tuple[str, tuple[Any, ...]], samples: int, seed: int) -> None:
     name, parameters = case

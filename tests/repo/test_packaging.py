@@ -47,6 +47,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
+@pytest.mark.slow
 def test_whoever_builds_gets_the_same_bytes(house: Path, tmp_path: Path) -> None:
     """Another place, other times of the files, other permissions."""
     copy = shutil.copytree(house, tmp_path / "elsewhere", symlinks=True, ignore=LEFTOVERS)

@@ -2,7 +2,8 @@
 
 A part has nodes with masses under P and Q: its outcomes, or those of a quadrature rule in its noise. The reference of a
 composition is the sum over all combinations of nodes of the profile of one part that is smooth, or whose kinks all
-nodes avoid, at the shifted epsilon. It is computed with two numbers of nodes: what they differ by is its error.
+nodes avoid, at the shifted epsilon. It is computed with more and more nodes until two numbers of them agree: four times
+what these differ by is its error.
 """
 
 import math
@@ -25,8 +26,14 @@ from dpverdict.audit.sampling.poisson import poisson_sampled
 
 Array = Any
 MOST_NODES: Final = 400_000
+FINENESSES: Final = (2, 3, 4, 6, 9, 13, 19, 28, 41, 60, 90, 130, 200, 300)
+AGREED: Final = 1e-9
+"""Relative: what two rules in a row may differ by. Where a profile bends within a small part of the distance of nodes,
+two coarse rules may differ by less than either is wrong."""
 ROUNDING: Final = 1e-11
 """Relative: of sums of positive float64 numbers, and of the profiles they are made of."""
+SMALLEST: Final = 1e-280
+"""What float64 may lose where factors underflow."""
 
 
 @dataclass(frozen=True)
@@ -144,20 +151,21 @@ def sampled_gaussian(noise: str, q: str, steps: int) -> Part:
     return Part(f"Poisson(1/{noise}, {q}) x {steps}", loss, nodes, profile=profile, smooth=True)
 
 
-def laplace_nodes(shift: float, number: int) -> tuple[Array, Array, Array]:
-    """Losses of one coordinate, and its masses under P: both atoms, and Gauss-Legendre between them."""
-    x, w = np.polynomial.legendre.leggauss(number)
-    inside = shift * x
-    density = np.exp((inside - shift) / 2) / 4 * w * shift
-    losses = np.concatenate([[-shift, shift], inside])
-    return losses, np.concatenate([[math.exp(-shift) / 2, 0.5], density]), losses
+def laplace_nodes(shift: float, fineness: int) -> tuple[Array, Array]:
+    """Losses of one coordinate, and its masses under P: both atoms, and Gauss-Legendre on panels between them."""
+    x, w = np.polynomial.legendre.leggauss(12)
+    ends = np.linspace(-shift, shift, fineness + 1)
+    half = shift / fineness
+    inside = ((ends[1:] + ends[:-1])[:, None] / 2 + half * x).ravel()
+    density = np.exp((inside - shift) / 2) / 4 * np.tile(w, fineness) * half
+    return np.concatenate([[-shift, shift], inside]), np.concatenate([[math.exp(-shift) / 2, 0.5], density])
 
 
 def sampled_laplace(shift: str, q: str) -> Part:
     size, rate = float(Fraction(shift)), float(Fraction(q))
 
     def nodes(fineness: int) -> Nodes:
-        own, p, _ = laplace_nodes(size, 12 * fineness)
+        own, p = laplace_nodes(size, fineness)
         losses = np.log1p(rate * np.expm1(own))
         return Nodes(p * np.exp(-own) * np.exp(losses), losses)
 
@@ -169,7 +177,7 @@ def laplace(shift: str) -> Part:
     size = float(Fraction(shift))
 
     def nodes(fineness: int) -> Nodes:
-        own, p, _ = laplace_nodes(size, 12 * fineness)
+        own, p = laplace_nodes(size, fineness)
         return Nodes(p, own)
 
     one = laplace_profile(size)
@@ -259,11 +267,16 @@ class Composition:
         return compose_counted([(part.loss, count) for part, count in self.parts])
 
     def reference(self, epsilon: float, order: str) -> tuple[float, float] | None:
-        """delta(epsilon) with its error; None where the rules take too many nodes."""
-        found = [self._by_rule(epsilon, order, fineness) for fineness in (2, 3)]
-        if found[0] is None or found[1] is None:
-            return None
-        return found[1], 4 * abs(found[1] - found[0]) + ROUNDING * found[1]
+        """delta(epsilon) with its error; None where the rules take too many nodes to agree."""
+        last: float | None = None
+        for fineness in FINENESSES:
+            found = self._by_rule(epsilon, order, fineness)
+            if found is None:
+                return None
+            if last is not None and abs(found - last) <= AGREED * abs(found):
+                return found, 4 * abs(found - last) + ROUNDING * found + SMALLEST
+            last = found
+        return None
 
     def _by_rule(self, epsilon: float, order: str, fineness: int) -> float | None:
         mu_squared = sum(part.mu_squared * count for part, count in self.parts)

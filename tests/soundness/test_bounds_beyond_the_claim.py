@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpverdict.audit.distinguishing import events as event_rows
 from dpverdict.audit.distinguishing.fixed_size import distinguish
-from dpverdict.audit.statistics.joint_test import Counts, Method, mu_lower
+from dpverdict.audit.statistics.joint_test import Counts, PValueMethod, mu_lower
 from dpverdict.mechanisms.core.guarantees import GaussianDP
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 
@@ -68,7 +68,7 @@ def test_a_bound_on_mu_beyond_the_claim_exceeds_the_truth_no_more_often_than_sta
 
 
 def test_a_bound_that_is_a_quarter_too_large_is_caught(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    def greedy(counts: Counts, *, epsilon: float, level: float, method: Method) -> float:
+    def greedy(counts: Counts, *, epsilon: float, level: float, method: PValueMethod) -> float:
         return 1.25 * mu_lower(counts, epsilon=epsilon, level=level, method=method)
 
     monkeypatch.setattr(event_rows, "mu_lower", greedy)

@@ -48,6 +48,21 @@ def mean_of_three(x: Any, rng: np.random.Generator) -> Any:
     return x.mean(axis=0) + rng.normal(scale=2.5, size=3)
 
 
+def both_sides(x: Any, rng: np.random.Generator) -> Any:
+    y = x[:, 0] / 64
+    return y.sum() + rng.laplace(scale=2), (2 - y).sum() + rng.laplace(scale=2)
+
+
+def both_sides_gaussian(x: Any, rng: np.random.Generator) -> Any:
+    y = x[:, 1]
+    return y.sum() + rng.normal(scale=50), (100 - y).sum() + rng.normal(scale=50)
+
+
+def triangle(x: Any, rng: np.random.Generator) -> Any:
+    y = x[:, 0] / 64
+    return y.sum() + rng.laplace(scale=2), np.minimum(y, 1.5625 - y).sum() + rng.laplace(scale=2)
+
+
 REPLACED = TableSchema.from_toml(
     functions["NUMPY"].to_toml().replace('"add-or-remove-one"  ', '"replace-one"\nrecords = 400  ')
 )
@@ -55,6 +70,9 @@ OWN = [
     (noisy_moments, functions["NUMPY"], "eps=2, delta=1e-5"),
     (mean_of_three, REPLACED, "mu=0.2"),
     (mean_of_three, REPLACED, "rho=0.02"),
+    (both_sides, functions["NUMPY"], "eps=1"),
+    (both_sides_gaussian, functions["NUMPY"], "mu=2"),
+    (triangle, REPLACED, "eps=0.78125"),
 ]
 
 
@@ -126,9 +144,9 @@ def about_another(document: Document, path: Any, forgery: Document) -> bool:
     if where in STATED:
         return True
     if where == "claim":
-        kind, _, number = forgery["claim"].strip().partition("=")
-        spent = {name: Fraction(text) for name, text in document["spent"].items()}
-        return kind == "eps" and "," not in number and not spent["mu_squared"] and spent["epsilon"] <= Fraction(number)
+        stated = dict(part.strip().split("=") for part in forgery["claim"].split(","))
+        pure = not Fraction(document["spent"]["mu_squared"]) and set(stated) <= {"eps", "delta"} and "eps" in stated
+        return pure and Fraction(document["spent"]["epsilon"]) <= Fraction(stated["eps"])
     if where == "schema":
         return tomllib.loads(forgery["schema"]) == tomllib.loads(document["schema"])
     whole = len(path) <= 2 and path[0] in ("steps", "releases")  # with the facts of that program

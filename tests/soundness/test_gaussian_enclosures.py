@@ -221,7 +221,7 @@ def expansion_without_remainder(low, high, mu):
     return centre, arb_poly([polynomial[k] for k in range(12)])
 
 
-EXPANSION = ball_grid._expansion
+EXPANSION = ball_grid._profile_expansion
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ EXPANSION = ball_grid._expansion
         (gaussian_formulas, "delta", wrong_half),
         (gaussian_formulas, "delta", wrong_factor),
         (gaussian_formulas, "beta", wrong_trade_off),
-        (ball_grid, "_expansion", expansion_without_remainder),
+        (ball_grid, "_profile_expansion", expansion_without_remainder),
         (guarantees, "RELATIVE_ERROR", 0.0),  # what the implied profile adds to a float64 value
     ],
 )
@@ -241,6 +241,6 @@ def test_a_planted_fault_is_found(monkeypatch, module, name, fault):
 
 
 def test_a_wrong_root_is_never_returned(monkeypatch):
-    monkeypatch.setattr(gaussian_balls, "_newton", lambda delta, mu: arb(4.4))
+    monkeypatch.setattr(gaussian_balls, "_newton_epsilon", lambda delta, mu: arb(4.4))
     with pytest.raises(PrecisionExhausted):
         GaussianLoss(1).certified_epsilon("1e-5")

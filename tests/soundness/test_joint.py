@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules import boxes, joint
 from dpverdict.audit.tracing.rules.boxes import FORMS, Form, Side
 from dpverdict.audit.tracing.run import followed
-from dpverdict.audit.tracing.spending import Spent, alternatives, jointly
+from dpverdict.audit.tracing.spending import alternatives, jointly
 
 HERE = Path(__file__).parent
 SUITE = runpy.run_path(str(HERE / "test_tracing.py"))

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dpverdict.audit.statistics.joint_test import (
     Counts,
-    Method,
+    PValueMethod,
     delta_lower,
     epsilon_lower,
     joint_p_value,
@@ -91,7 +91,10 @@ def test_the_exact_test_keeps_every_level_on_larger_tables(n: int, epsilon: floa
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.127), (3.0, 1e-5)])
 def test_two_clopper_pearson_bounds_keep_the_level_and_waste_it(epsilon: float, delta: float) -> None:
     def rejected(counts: Counts) -> bool:
-        return joint_p_value(counts, epsilon=epsilon, delta=delta, level=LEVEL, method=Method.CLOPPER_PEARSON) <= LEVEL
+        return (
+            joint_p_value(counts, epsilon=epsilon, delta=delta, level=LEVEL, method=PValueMethod.CLOPPER_PEARSON)
+            <= LEVEL
+        )
 
     assert size(20, epsilon, delta, critical_counts(20, 20, rejected)) <= LEVEL / 2
 
@@ -105,7 +108,7 @@ def test_the_asymptotic_test_is_caught_where_counts_are_small() -> None:
     for count in (0, 3, 49):
         p = [
             joint_p_value(Counts(300, 1000, count, 1000), epsilon=3.0, delta=1e-5, level=LEVEL, method=method)
-            for method in (None, Method.EXACT)
+            for method in (None, PValueMethod.EXACT)
         ]
         assert p[0] == p[1]
 

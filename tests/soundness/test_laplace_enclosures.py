@@ -282,24 +282,24 @@ def test_a_dropped_end_of_the_contour_is_caught(monkeypatch):
 
 
 def test_a_lower_bound_without_the_displacement_is_caught(monkeypatch):
-    moved = laplace_bounds._moved
+    moved = laplace_bounds._moved_law
 
     def still(shift, step):
         law = moved(shift, step)
         return laplace_bounds._Law(law.middle, law.mass, arb_poly([0]))
 
-    monkeypatch.setattr(laplace_bounds, "_moved", still)
+    monkeypatch.setattr(laplace_bounds, "_moved_law", still)
     fails(check_bounds)
 
 
 def test_an_upper_bound_with_a_displaced_mean_is_caught(monkeypatch):
-    moved = laplace_bounds._moved
+    moved = laplace_bounds._moved_law
 
     def lowered(shift, step):
         law = moved(shift, step)
         return laplace_bounds._Law(law.middle + 1, law.mass, law.displacement)
 
-    monkeypatch.setattr(laplace_bounds, "_moved", lowered)
+    monkeypatch.setattr(laplace_bounds, "_moved_law", lowered)
     fails(check_bounds)
 
 

@@ -22,7 +22,7 @@ from dpverdict.mechanisms.core.guarantees import PureDP
 
 PAIR = np.ones((1, 1)), np.ones((0, 1))
 ERROR = 0.05
-RUNS = 12
+RUNS = 6
 MISTAKE = 1e-6
 SOURCE = """
 import random

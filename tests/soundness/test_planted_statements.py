@@ -50,7 +50,7 @@ def decided_alone(paper: str, number: str) -> Outcome:
     return registered(paper, number).decided_alone()
 
 
-@pytest.mark.few(60)
+@pytest.mark.few(30)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_the_outcome_is_the_recorded_one_and_every_condition_has_a_fault_that_is_refuted(number: int) -> None:
     found = FOUND[number]

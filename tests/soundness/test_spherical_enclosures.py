@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.spherical import integral as spherical_integral
 from dpverdict.audit.losses.spherical import random_direction as radial_random_direction
-from dpverdict.audit.losses.spherical.integral import Quantity, SphericalProfile, integrate
+from dpverdict.audit.losses.spherical.integral import SphericalProfile, SphericalQuantity, integrate
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
 from dpverdict.audit.losses.spherical.loss import SphericalLoss
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
@@ -132,6 +132,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("kind", "dim", "scale", "epsilon"), CASES)
 def test_the_profile_is_enclosed(kind, dim, scale, epsilon):
     check(kind, dim, scale, epsilon)
@@ -198,13 +199,13 @@ def test_other_numbers_of_the_isotropic_gaussian(alpha):
 def test_the_profile_comes_from_its_two_tails_and_does_not_fall_with_the_shift(dim, scale, epsilon):
     level = Fraction(epsilon)
     law = RandomDirectionGaussian(scale)
-    delta, p, q = (integrate(law, dim, level, quantity, 60) for quantity in Quantity)
+    delta, p, q = (integrate(law, dim, level, quantity, 60) for quantity in SphericalQuantity)
     with precision(200):
         from_tails = p - arb(epsilon).exp() * q
         assert from_tails.overlaps(delta)
         assert not p > 1
         assert not delta > p
-        longer = integrate(RandomDirectionGaussian(scale / 2), dim, level, Quantity.PROFILE, 60)
+        longer = integrate(RandomDirectionGaussian(scale / 2), dim, level, SphericalQuantity.PROFILE, 60)
         assert not delta > longer
 
 
@@ -226,7 +227,7 @@ def assert_contained(law, dim, level):
         surface = law.surface(dim, level)
         growth = arb(level.numerator).exp()
         spherical_integral._Integral(
-            law, dim, level, Quantity.PROFILE, surface, arb(2) ** -60, growth, spherical_integral._kappa(dim)
+            law, dim, level, SphericalQuantity.PROFILE, surface, arb(2) ** -60, growth, spherical_integral._kappa(dim)
         ).value()
         rng = random.Random(7)
         for integrand, start, stop in integrands:
@@ -246,7 +247,7 @@ def test_a_radius_cut_off_without_a_charge_is_caught(monkeypatch):
     monkeypatch.setattr(spherical_integral, "_MAX_BITS", 500)
     monkeypatch.setattr(RandomDirectionGaussian, "radius_beyond", lambda self, _e, _d: (self.sigma.ball() * 2).mid())
     with pytest.raises(PrecisionExhausted):  # charged, a cut-off at 2 sigma never gives an answer
-        integrate(RandomDirectionGaussian(2), 3, Fraction(1), Quantity.P_TAIL, 56)
+        integrate(RandomDirectionGaussian(2), 3, Fraction(1), SphericalQuantity.P_TAIL, 56)
     monkeypatch.setattr(spherical_integral._Integral, "_beyond", lambda _self, _v: arb(0))
     with pytest.raises(AssertionError):
         check("direction", 3, Fraction(2), Fraction(1, 10))
@@ -269,7 +270,7 @@ def test_a_variance_taken_for_a_standard_deviation_is_caught():
 
 def test_a_wrong_reflection_is_caught(monkeypatch):
     def wrong(self, loss, bits):  # Q[L > s] = P[L > -s] instead of P[L < -s]
-        return self._one_minus(Quantity.P_TAIL, loss, bits)
+        return self._one_minus(SphericalQuantity.P_TAIL, loss, bits)
 
     right = Enclosure.of_ball(SphericalProfile(3, IsotropicGaussian(1)).q_above(Fraction(1), 60))
     monkeypatch.setattr(SphericalProfile, "q_above", wrong)

@@ -106,11 +106,11 @@ def test_a_wrong_tail_is_caught(monkeypatch, factor):
 @pytest.mark.usefixtures("few_knots")
 def test_a_far_tail_that_is_dropped_is_caught(monkeypatch):
     """Planted: the mass beyond the last knot, which a law cut at a loss of about 9 needs, forgotten."""
-    split = discretise._split
+    split = discretise._split_to_ends
     monkeypatch.setattr(discretise, "TAIL_MASS", 1e-4)
     monkeypatch.setattr(
         discretise,
-        "_split",
+        "_split_to_ends",
         lambda cells, step, beyond_p, beyond_q: split(cells, step, 0 * beyond_p, beyond_q),
     )
     with pytest.raises(AssertionError):
@@ -120,7 +120,7 @@ def test_a_far_tail_that_is_dropped_is_caught(monkeypatch):
 @pytest.mark.usefixtures("few_knots")
 def test_a_loss_raised_for_nothing_is_caught(monkeypatch):
     """Planted: merged outcomes are moved up to the lattice without the share of a neighbour that pays for it."""
-    monkeypatch.setattr(discretise, "_join", lambda joint, to, of, share: None)
+    monkeypatch.setattr(discretise, "_move_share", lambda joint, to, of, share: None)
     with pytest.raises(AssertionError):
         bounds_the_profile(SphericalLoss(3, RandomDirectionGaussian(2)))
 

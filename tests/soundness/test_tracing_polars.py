@@ -15,7 +15,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.tracing.certify import certify_function
-from dpverdict.audit.tracing.handles import polars_trees
+from dpverdict.audit.tracing.handles.frames import polars_trees
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.spending import alternatives

@@ -16,9 +16,10 @@ import numpy as np
 
 from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
-from dpverdict.audit.tracing.spending import Spent, alternatives, jointly
+from dpverdict.audit.tracing.spending import alternatives, jointly
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 
 RECORDS = 5

@@ -93,6 +93,7 @@ def test_what_cannot_be_drawn_is_refused(others: tuple[object, ...], given: dict
         GaussianLoss(1).plot(*others, **given)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_slow_loss_goes_through_its_dots() -> None:
     loss = SphericalLoss(100, RandomDirectionGaussian("0.1"))
     trade_off, _ = loss.plot(axes=list(Figure().subplots(1, 2)))

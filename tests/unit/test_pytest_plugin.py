@@ -11,11 +11,13 @@ import sys
 import warnings
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from dpverdict.audit.isolation.child import in_a_child
 from dpverdict.pytest_plugin import PrivacyAudit
 
+SARIF = json.loads((Path(__file__).parents[1] / "sarif.schema.json").read_text())
 SUITE = """
 import json
 import numpy as np
@@ -104,6 +106,7 @@ def test_a_suite_of_another_library(tmp_path: Path) -> None:
     assert re.search(r"To see it again: seed=\d+", printed)
 
 
+@pytest.mark.slow
 def test_the_error_probability_is_shared_and_the_seed_repeats_the_run(tmp_path: Path) -> None:
     chosen = ("-k", "budget or right", "--dpverdict-error-probability=1e-4")
     for seed in ("5", "5", "6"):
@@ -121,6 +124,80 @@ def test_a_worker_of_xdist_shares_seed_and_budget(tmp_path: Path) -> None:
     assert session(tmp_path, "-k", "budget or right", f"--dpverdict-seed={seed[1]}")[0] == 0
     first, second = (tmp_path / "shares.txt").read_text().splitlines()
     assert first == second
+
+
+FAILURES = """
+import functools
+import numpy as np
+import pytest
+from dpverdict.mechanisms.broken import by_name
+
+SCHEMA = '''
+relation = "add-or-remove-one"
+table = "numpy"
+[columns.age]
+type = "float"
+low = 0
+high = 120
+'''
+
+def total(ages, rng):
+    return ages.sum() + rng.laplace(scale=60)
+
+def longest(ages, rng):
+    return ages.max() + rng.laplace(scale=1)
+
+def kept(ages, rng):
+    return ages.sum() + rng.laplace(scale=120)
+
+@pytest.mark.parametrize("function", [total, longest, kept])
+def test_certified(privacy_audit, tmp_path, function):
+    (tmp_path / "s.toml").write_text(SCHEMA)
+    privacy_audit.certified(function, "eps=1", schema=tmp_path / "s.toml")
+
+def test_private(privacy_audit):
+    privacy_audit(functools.partial(total), "eps=1", neighbours=(np.full(3, 120.0), np.full(2, 120.0)))
+
+def test_known(privacy_audit):
+    privacy_audit(by_name("M2").make(3, 1), samples=2000)
+
+@pytest.mark.xfail(strict=True)
+def test_expected(privacy_audit):
+    privacy_audit(total, "eps=1", neighbours=(np.full(3, 120.0), np.full(2, 120.0)))
+
+def test_of_something_else():
+    assert kept is total
+"""
+FOUND = [("refuted", "total", 17), ("refuted", "longest", 20), ("refuted", "partial", 16), ("refuted", "M2", 33)]
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)])
+def test_code_scanning_gets_what_failed_at_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    monkeypatch.setitem(globals(), "SUITE", FAILURES)
+    _, printed = session(tmp_path, "--dpverdict-sarif=found.sarif", "--dpverdict-seed=5", *workers)
+    assert "5 failed, 1 passed, 1 xfailed" in printed, printed
+    document = json.loads((tmp_path / "found.sarif").read_text())
+    jsonschema.Draft202012Validator(SARIF).validate(document)
+    results = document["runs"][0]["results"]
+    assert len(results) == len(FOUND)
+    for rule, name, line in FOUND:
+        [one] = [one for one in results if one["locations"][0]["physicalLocation"]["region"]["startLine"] == line]
+        assert one["ruleId"] == rule
+        assert name in one["message"]["text"]
+        assert "(test test_suite.py::" in one["message"]["text"]
+        artifact = one["locations"][0]["physicalLocation"]["artifactLocation"]
+        assert artifact == {"uri": "test_suite.py", "uriBaseId": "%SRCROOT%"}
+
+
+def test_without_a_failure_code_scanning_gets_an_empty_list(tmp_path: Path) -> None:
+    code, printed = session(tmp_path, "--dpverdict-sarif=found.sarif", "-k", "budget")
+    assert code == 0, printed
+    document = json.loads((tmp_path / "found.sarif").read_text())
+    jsonschema.Draft202012Validator(SARIF).validate(document)
+    assert document["runs"][0]["results"] == []
+    assert session(tmp_path, "--dpverdict-sarif=nowhere/found.sarif", "-k", "budget")[0] == 4
 
 
 @pytest.mark.parametrize("option", ["--dpverdict-error-probability=2", "--dpverdict-seed=x"])

@@ -25,8 +25,8 @@ from dpverdict.audit.scores.portfolio import learn_scores, payoff_of_claim
 from dpverdict.audit.scores.score import fit_linear_score
 from dpverdict.audit.statistics.means import PayoffMoments
 from dpverdict.audit.statistics.payoffs import Payoff
-from dpverdict.audit.trials.outcomes.batches import Batch, Layout, Outcomes, rows_of, together
-from dpverdict.audit.trials.outcomes.canonical import Outcome
+from dpverdict.audit.trials.outcomes.batches import Batch, Layout, OutcomeRows, rows_of, together
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
@@ -203,7 +203,7 @@ class CandidatePair:
                 by_score.setdefault(score.name, []).append((of_x.mean - of_y.mean - payoff.allowed) / spread)
         self.statistic = max(float(np.mean(values)) for values in by_score.values())
 
-    def rows(self) -> tuple[list[Outcome], list[Outcome]]:
+    def rows(self) -> tuple[list[CanonicalOutcome], list[CanonicalOutcome]]:
         """The outcomes that were seen on either dataset."""
         of_dataset, of_neighbour = (
             [row for outputs in self._outputs for row in rows_of(outputs[side])] for side in (0, 1)
@@ -213,7 +213,7 @@ class CandidatePair:
     def _tables(self) -> tuple[Array, Array]:
         """What was seen as arrays; the columns of a layout where outcomes are no arrays of one length."""
         p, q = (together([outputs[side] for outputs in self._outputs], self._size) for side in (0, 1))
-        if isinstance(p, Outcomes) or isinstance(q, Outcomes):
+        if isinstance(p, OutcomeRows) or isinstance(q, OutcomeRows):
             layout = Layout.of(list(rows_of(p)), list(rows_of(q)))
             return layout.table(p), layout.table(q)
         return p, q

@@ -42,7 +42,7 @@ def stated_lists_tried(mechanism: StructuredMechanism, bounds: Bounds) -> ListsT
     """Try what a mechanism states of itself: nothing attained may exceed a bound, and pairs have to be told apart."""
     pairs = [entry.pair for entry in bounds.below]
     try:
-        wrong = guarded(lambda: _contradiction(bounds) or _on_pairs(mechanism, bounds), failure_of)
+        wrong = guarded(lambda: _contradiction_in_bounds(bounds) or _on_pairs(mechanism, bounds), failure_of)
     except MechanismFailure as failure:
         wrong = f"its code {failure.problem} on a pair that it states"
     number = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}"
@@ -54,7 +54,7 @@ _LEVELS_TRIED = tuple(Fraction(k, 4) for k in (0, 1, 2, 4, 8, 16, 32))
 _MOST_SEEDS = 1 << 12
 
 
-def _contradiction(bounds: Bounds) -> str | None:
+def _contradiction_in_bounds(bounds: Bounds) -> str | None:
     """Whether something that is attained exceeds a bound from above, for certain."""
     above = [entry.loss for entry in bounds.above if isinstance(entry, Dominating | WorstPair)]
     stated = [entry.loss for entry in bounds.below if isinstance(entry, AttainedLoss | WorstPair)]

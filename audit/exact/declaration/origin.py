@@ -38,7 +38,7 @@ def declared_here(mechanism: StructuredMechanism) -> bool:
 def is_ours(part: object, names: tuple[str, ...]) -> bool:
     kind = type(part)
     module = sys.modules.get(kind.__module__)
-    if not _within(kind.__module__) or getattr(module, kind.__name__, None) is not kind:
+    if not _is_of_this_library(kind.__module__) or getattr(module, kind.__name__, None) is not kind:
         return False
     held = vars(part) if hasattr(part, "__dict__") else {}
     return not any(name in held for name in names) and all(method_is_ours(part, name) for name in names)
@@ -48,15 +48,15 @@ def method_is_ours(part: object, name: str) -> bool:
     if hasattr(part, "__dict__") and name in vars(part):
         return False
     method = getattr(type(part), name, None)
-    return method is None or _within(str(getattr(method, "__module__", "")))
+    return method is None or _is_of_this_library(str(getattr(method, "__module__", "")))
 
 
-def _within(module: str) -> bool:
+def _is_of_this_library(module: str) -> bool:
     return module.startswith("dpverdict.mechanisms.")
 
 
 def class_is_ours(kind: type) -> bool:
-    return _within(kind.__module__) and "add" in vars(kind) and not getattr(kind, "_is_protocol", False)
+    return _is_of_this_library(kind.__module__) and "add" in vars(kind) and not getattr(kind, "_is_protocol", False)
 
 
 def failure_of(said: str) -> MechanismFailure:

@@ -73,7 +73,7 @@ def sampler_tried(mechanism: StatisticMechanism, pair: NeighbourPair) -> Sampler
         if undecided is None and not is_ours(mechanism.noise, LAW_METHODS):
             undecided = guarded(lambda: _noise_of_its_own(mechanism, pair), failure_of)
         if undecided is None and not is_ours(mechanism.noise, LAW_METHODS):
-            law = guarded(lambda: _sampled(mechanism, pair), failure_of)
+            law = guarded(lambda: _test_of_sampler(mechanism, pair), failure_of)
             stated = "that its noise has the declared law"
             if law is None:
                 stated += " (no law to compare it with is known)"
@@ -121,7 +121,7 @@ def _noise_of_its_own(mechanism: StatisticMechanism, pair: NeighbourPair) -> str
     return None
 
 
-def _sampled(mechanism: StatisticMechanism, pair: NeighbourPair) -> DeclaredLawTest | None:
+def _test_of_sampler(mechanism: StatisticMechanism, pair: NeighbourPair) -> DeclaredLawTest | None:
     noise: Any = mechanism.noise
     base: type[Noise] | None = next((kind for kind in type(noise).__mro__ if class_is_ours(kind)), None)
     moved = np.asarray(mechanism.embed(pair.dataset.copy()), dtype=np.float64)

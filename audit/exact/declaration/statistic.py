@@ -102,7 +102,7 @@ def _size(found: AttainedLoss) -> float:
     return float(found.loss.delta(0.0))
 
 
-def _further(loss: PrivacyLoss, declared: PrivacyLoss) -> bool:
+def _moves_further(loss: PrivacyLoss, declared: PrivacyLoss) -> bool:
     """Whether two laws are farther apart somewhere than declared, beyond rounding; in float64, it decides nothing."""
     if isinstance(declared, DisjointLoss):
         return False
@@ -116,10 +116,10 @@ def _further(loss: PrivacyLoss, declared: PrivacyLoss) -> bool:
     return bool(np.any(one > other * (1 + ROUNDING) + 1e-13))
 
 
-def _longer(found: PrivacyLoss, declared: PrivacyLoss) -> bool:
+def _is_longer_move(found: PrivacyLoss, declared: PrivacyLoss) -> bool:
     """The same, by the length of the move alone where one law is moved along a line, which is quick."""
     longer = found.moves_further(declared, ROUNDING)
-    return _further(found, declared) if longer is None else longer
+    return _moves_further(found, declared) if longer is None else longer
 
 
 class _Trial:
@@ -206,7 +206,7 @@ class _Trial:
         if key in self._known or found.loss.law_key == self.largest.law_key:
             return
         self._known.add(key)
-        if _longer(found.loss, self.largest):
+        if _is_longer_move(found.loss, self.largest):
             self.further[key] = found
 
     def laws(self, pair: NeighbourPair) -> AttainedLoss:

@@ -38,7 +38,7 @@ def held_to_its_code(mechanism: StructuredMechanism, bounds: Bounds, verdict: Ve
     return _of_stated(mechanism, bounds, verdict)
 
 
-def _undecided(verdict: Verdict, reason: str) -> Verdict:
+def _undecided_verdict(verdict: Verdict, reason: str) -> Verdict:
     return Verdict(status=Status.INCONCLUSIVE, mechanism=verdict.mechanism, claim=verdict.claim, reason=reason)
 
 
@@ -46,7 +46,7 @@ def _of_additive(mechanism: AdditiveMechanism, bounds: Bounds, verdict: Verdict,
     """Of a mechanism that declares a noise and a sensitivity space: neighbours are tried, and releases compared."""
     name = type(mechanism).__name__
     if not bounds.below:
-        return _undecided(verdict, f"what {name} declares cannot be tried: it states no pair of neighbours")
+        return _undecided_verdict(verdict, f"what {name} declares cannot be tried: it states no pair of neighbours")
     found, sampler = tried(mechanism, bounds, SEED), sampler_tried(mechanism, bounds.below[0].pair)
 
     def trust(status: Status) -> str:
@@ -61,9 +61,9 @@ def _of_additive(mechanism: AdditiveMechanism, bounds: Bounds, verdict: Verdict,
         return f"{name} is not, as it stands, of this library: {'; '.join(parts)}"
 
     if found.undecided is not None or found.declared is None:
-        return _undecided(verdict, f"what {name} declares cannot be tried: {found.undecided}")
+        return _undecided_verdict(verdict, f"what {name} declares cannot be tried: {found.undecided}")
     if sampler.undecided is not None:
-        return _undecided(verdict, f"{name} declares one law and samples another: {sampler.undecided}")
+        return _undecided_verdict(verdict, f"{name} declares one law and samples another: {sampler.undecided}")
     unattained = verdict.status is Status.REFUTED and _falls_short(found.declared, bounds)
     for pair in (*found.further, *((found.declared,) if unattained else ())):
         own = decide(Bounds(below=(pair,) if found.proves else ()))
@@ -72,17 +72,17 @@ def _of_additive(mechanism: AdditiveMechanism, bounds: Bounds, verdict: Verdict,
             break
     else:
         if found.further:
-            return _undecided(
+            return _undecided_verdict(
                 verdict,
                 f"neighbours move further than {name} declares ({found.further[0].description}), and nothing bounds "
                 "the others; the claim survives on those that were tried",
             )
     if unattained:
         reason = f"what {name} declares breaks the claim, but no neighbours were found that move so far"
-        return _undecided(verdict, reason)
+        return _undecided_verdict(verdict, reason)
     if verdict.status is Status.REFUTED and not decoding_keeps_all(mechanism):
         reason = f"the noisy statistic breaks the claim, but the decode of {name} may forget what shows it"
-        return _undecided(verdict, reason)
+        return _undecided_verdict(verdict, reason)
     return verdict if verdict.status is Status.INCONCLUSIVE else replace(verdict, on_trust=trust(verdict.status))
 
 
@@ -103,7 +103,7 @@ def _of_stated(mechanism: StructuredMechanism, bounds: Bounds, verdict: Verdict)
     name = type(mechanism).__name__
     found = stated_lists_tried(mechanism, bounds)
     if found.undecided is not None:
-        return _undecided(verdict, f"what {name} states is wrong: {found.undecided}")
+        return _undecided_verdict(verdict, f"what {name} states is wrong: {found.undecided}")
     if verdict.status is Status.INCONCLUSIVE:
         return verdict
     said = (

@@ -22,7 +22,7 @@ from dpverdict.audit.implementation.tap.tape import Tape
 from dpverdict.audit.implementation.tap.tapped_runs import tapped_run
 from dpverdict.audit.tables.proposals import Base, Proposal
 from dpverdict.audit.tables.rows import Received, finished
-from dpverdict.audit.trials.outcomes.canonical import Outcome
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
@@ -152,7 +152,7 @@ class Measuring:
 class _Recorded:
     """A recorded run of a table, and how its outcomes differ from one seed to another."""
 
-    def __init__(self, run: TappedRun, outcomes: Sequence[Outcome], *, followed: bool) -> None:
+    def __init__(self, run: TappedRun, outcomes: Sequence[CanonicalOutcome], *, followed: bool) -> None:
         self.run, self.followed = run, followed
         self._first = run.outcome
         self._forms = {_form(one) for one in outcomes}
@@ -165,7 +165,7 @@ class _Recorded:
             blocks = [one.numbers[path] for one in alike if len(one.numbers.get(path, ())) == len(block)]
             self._spread[path] = np.std(np.stack(blocks), axis=0) if len(blocks) > 2 else np.zeros(len(block))
 
-    def moved(self, other: Outcome) -> float:
+    def moved(self, other: CanonicalOutcome) -> float:
         """How far another outcome, of the same draws, is from that of this table, in the spread of the noise."""
         size = self.form_of(other)
         if size:
@@ -182,7 +182,7 @@ class _Recorded:
         changed = any(other.symbols.get(path) != text for path, text in self._fixed)
         return ANOTHER_FORM if changed else 0.0
 
-    def distance(self, other: Outcome) -> float:
+    def distance(self, other: CanonicalOutcome) -> float:
         """How far the numbers moved, in the scale of Laplace noise of the spread that was seen; the largest of all."""
         largest = 0.0
         for path, block in self._first.numbers.items():
@@ -202,7 +202,7 @@ def _grown(share: float) -> float:
     return 0.05 * share if share < 1 else min(0.9, 0.05 + 0.15 * math.log2(share))
 
 
-def _form(outcome: Outcome) -> tuple[object, ...]:
+def _form(outcome: CanonicalOutcome) -> tuple[object, ...]:
     """Which entries an outcome has, and which of them are no numbers."""
     odd = frozenset(itertools.islice((item for item in outcome.symbols.items() if item[1] in _ODD), 64))
     return outcome.signature, odd

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.tables.standing_out import shown
-from dpverdict.audit.trials.outcomes.canonical import Outcome
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 from dpverdict.audit.trials.outcomes.inputs import fresh, held_safe
 from dpverdict.audit.trials.run import AnyMechanism, generator, with_generator
 from dpverdict.audit.trials.user_code import own_error_state
@@ -22,7 +22,9 @@ FAR: Final = 0.5
 """Standard deviations between the means of a number, from which on it is named."""
 
 
-def part_in_words(mechanism: AnyMechanism, pair: AnyPair, rows: tuple[list[Outcome], list[Outcome]], seed: int) -> str:
+def part_in_words(
+    mechanism: AnyMechanism, pair: AnyPair, rows: tuple[list[CanonicalOutcome], list[CanonicalOutcome]], seed: int
+) -> str:
     """The part of the outcome that tells most, from outcomes on either table; "" if none stands out.
 
     Args:
@@ -56,7 +58,9 @@ def _value(mechanism: AnyMechanism, table: Any, seed: int) -> Any:
         return error
 
 
-def _of_form(rows: tuple[list[Outcome], list[Outcome]], gaps: Mapping[str, float], values: list[Any]) -> str:
+def _of_form(
+    rows: tuple[list[CanonicalOutcome], list[CanonicalOutcome]], gaps: Mapping[str, float], values: list[Any]
+) -> str:
     for place, side in enumerate(("larger", "smaller")):
         often = [sum(one.raised for one in rows[at]) / len(rows[at]) for at in (place, 1 - place)]
         if often[0] - often[1] > OFTEN:
@@ -83,7 +87,7 @@ def _of_form(rows: tuple[list[Outcome], list[Outcome]], gaps: Mapping[str, float
     return f"the form of the outcome, {most[:80]}, more often on the {'larger' if gaps[most] > 0 else 'smaller'} table"
 
 
-def _odd_entry(rows: tuple[list[Outcome], list[Outcome]], values: list[Any]) -> str:
+def _odd_entry(rows: tuple[list[CanonicalOutcome], list[CanonicalOutcome]], values: list[Any]) -> str:
     counts = [Counter(item for one in side for item in one.symbols.items() if item[0].endswith("?")) for side in rows]
     best, far = "", OFTEN
     for path, text in counts[0] | counts[1]:
@@ -95,7 +99,7 @@ def _odd_entry(rows: tuple[list[Outcome], list[Outcome]], values: list[Any]) -> 
     return best
 
 
-def _number(rows: tuple[list[Outcome], list[Outcome]], values: list[Any]) -> str:
+def _number(rows: tuple[list[CanonicalOutcome], list[CanonicalOutcome]], values: list[Any]) -> str:
     best, far = "", FAR
     shared = [path for path in rows[0][0].numbers if path in rows[1][0].numbers and "~" not in path]
     for path in shared[:2000]:
@@ -119,7 +123,7 @@ def _spread(values: Any) -> Any:
     return (np.quantile(values, 0.84, axis=0) - np.quantile(values, 0.16, axis=0)) / 2
 
 
-def _text(rows: tuple[list[Outcome], list[Outcome]], least: float) -> str:
+def _text(rows: tuple[list[CanonicalOutcome], list[CanonicalOutcome]], least: float) -> str:
     counts = [Counter(item for one in side for item in one.symbols.items() if "~" not in item[0]) for side in rows]
     gaps = {
         item: abs(counts[0][item] / len(rows[0]) - counts[1][item] / len(rows[1])) for item in counts[0] | counts[1]

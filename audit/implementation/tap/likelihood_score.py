@@ -17,7 +17,7 @@ import numpy as np
 from dpverdict.audit.implementation.tap.tape import Call, Event, NoisyValue, Tape
 from dpverdict.audit.laws.base import Law
 from dpverdict.audit.scores.score import LinearScore, Score
-from dpverdict.audit.trials.outcomes.canonical import Outcome, signature_of_numbers
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome, signature_of_numbers
 from dpverdict.numerics.arrays import Array, Integers
 
 MOST_SCORED: Final = 2_000
@@ -69,7 +69,7 @@ class RecordedLikelihoodRatio:
 
 
 def recorded_likelihood_ratio(
-    tapes: tuple[Tape, Tape], outcome: Outcome, law_of: Callable[[int], Law | None]
+    tapes: tuple[Tape, Tape], outcome: CanonicalOutcome, law_of: Callable[[int], Law | None]
 ) -> Score | None:
     """The likelihood ratio that a recorded run and its replay on the neighbour give; None if no such value moved.
 
@@ -105,7 +105,7 @@ def recorded_likelihood_ratio(
     )
 
 
-def direction_of_move(outcome: Outcome, other: Outcome) -> Score | None:
+def direction_of_move(outcome: CanonicalOutcome, other: CanonicalOutcome) -> Score | None:
     """The product with the way that an outcome moved; None if it did not, or is not plain numbers.
 
     Args:
@@ -148,7 +148,7 @@ def _moved_values(
                 yield float(given.flat[i]), here.law, (float(here.value[i]), float(there.value[i]), here.scale)
 
 
-def _plain_numbers(outcome: Outcome) -> Array | None:
+def _plain_numbers(outcome: CanonicalOutcome) -> Array | None:
     block = outcome.numbers.get("")
     plain = block is not None and outcome.signature == signature_of_numbers(len(block))
     return np.asarray(block) if plain and np.isfinite(block).all() else None  # type: ignore[arg-type]  # it is no None

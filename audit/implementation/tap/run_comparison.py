@@ -23,7 +23,7 @@ from dpverdict.audit.implementation.tap.tagged_numbers import TaggedArray, Tagge
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, NoisyValue, Tape, UnknownLaw
 from dpverdict.audit.laws.base import Law
 from dpverdict.audit.scores.score import Score
-from dpverdict.audit.trials.outcomes.canonical import Outcome
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 
 _FIRST_NUMBER_OF_CALLS: Final = 1 << 40
 """From here on numbers of draws stand for those within library calls."""
@@ -113,7 +113,7 @@ class TappedRun:
 
     tape: Tape
     shown: list[LinearForm]
-    outcome: Outcome
+    outcome: CanonicalOutcome
 
 
 def describe_difference_of_runs(one: TappedRun, other: TappedRun) -> str | None:
@@ -680,7 +680,7 @@ def _equal_probabilities(here: Choice, there: Choice) -> bool:
     return here.p.shape == there.p.shape and bool(np.allclose(here.p, there.p, rtol=ROUNDING, atol=0.0))
 
 
-def _equal_to_single_precision(one: Outcome, other: Outcome) -> bool:
+def _equal_to_single_precision(one: CanonicalOutcome, other: CanonicalOutcome) -> bool:
     """Whether two outcomes differ by rounding in single precision only."""
     if one.signature != other.signature or one.symbols != other.symbols or one.numbers.keys() != other.numbers.keys():
         return False
@@ -796,7 +796,7 @@ def _describe_declaration(call: Call) -> str:
     return ", ".join(parts) or str(dict(list(call.fixed_arguments.items())[:2]))
 
 
-def _describe_outcome_gap(one: Outcome, other: Outcome) -> str:
+def _describe_outcome_gap(one: CanonicalOutcome, other: CanonicalOutcome) -> str:
     if one.signature != other.signature:
         return f"{one.describe()} against {other.describe()}"
     for path, block in one.numbers.items():

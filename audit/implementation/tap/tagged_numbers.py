@@ -222,11 +222,11 @@ class TaggedArray(np.ndarray[Any, np.dtype[Any]]):
 
     def argmax(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Where the largest entry is: a selection."""
-        return _select(form_of(self), axis, 1, keepdims)
+        return _select_by_axis(form_of(self), axis, 1, keepdims)
 
     def argmin(self, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Where the smallest entry is: a selection."""
-        return _select(form_of(self), axis, -1, keepdims)
+        return _select_by_axis(form_of(self), axis, -1, keepdims)
 
     def __float__(self) -> float:
         return float(self[()]) if self.ndim == 0 else float(self.item())
@@ -235,7 +235,7 @@ class TaggedArray(np.ndarray[Any, np.dtype[Any]]):
         return without_tags(self).__reduce__()
 
 
-def _forgetting(name: str) -> Callable[..., Any]:
+def _forgetting_method(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if (tape := current_tape()) is not None:
             mark_escaped(form_of(self), "transformed", tape)
@@ -264,7 +264,7 @@ for _name in (
     "tofile",
     "dumps",
 ):
-    setattr(TaggedArray, _name, _forgetting(_name))
+    setattr(TaggedArray, _name, _forgetting_method(_name))
 
 
 def _sorted_in_place(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -280,7 +280,7 @@ def _sorted_in_place(self: Any, *args: Any, **kwargs: Any) -> None:
 TaggedArray.sort = _sorted_in_place  # type: ignore[method-assign]
 
 
-def _arithmetic(ufunc: Any, *, swapped: bool) -> Callable[[Any, Any], Any]:
+def _arithmetic_method(ufunc: Any, *, swapped: bool) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, list | tuple | str | bytes | dict | None.__class__):
             return NotImplemented
@@ -388,11 +388,11 @@ class TaggedInt(np.int64):
 
 for _name, _of in _OPERATORS.items():
     for _class in (TaggedFloat, TaggedInt):
-        setattr(_class, f"__{_name}__", _arithmetic(_of, swapped=False))
-        setattr(_class, f"__r{_name}__", _arithmetic(_of, swapped=True))
+        setattr(_class, f"__{_name}__", _arithmetic_method(_of, swapped=False))
+        setattr(_class, f"__r{_name}__", _arithmetic_method(_of, swapped=True))
 for _class in (TaggedFloat, TaggedInt):
     for _name, _of in zip(("lt", "le", "gt", "ge", "eq", "ne"), _COMPARISONS, strict=True):
-        setattr(_class, f"__{_name}__", _arithmetic(_of, swapped=False))
+        setattr(_class, f"__{_name}__", _arithmetic_method(_of, swapped=False))
     _class.__neg__ = lambda self: np.negative(self)  # type: ignore[method-assign]
     _class.__pos__ = lambda self: self  # type: ignore[method-assign]
     _class.__abs__ = lambda self: np.absolute(self)  # type: ignore[method-assign]
@@ -617,11 +617,11 @@ def _linear_step(ufunc: Any, method: str, inputs: Any, kwargs: dict[str, Any], t
             return multiply_by_matrix(np.asarray(parts[1].value).T, parts[0], tape)
         return None
     if ufunc in _COMPARISONS:
-        return _compare(ufunc, parts, tape)
+        return _compare_forms(ufunc, parts, tape)
     return None
 
 
-def _compare(ufunc: Any, parts: list[LinearForm], tape: Tape) -> Any:
+def _compare_forms(ufunc: Any, parts: list[LinearForm], tape: Tape) -> Any:
     """A comparison: of a uniform number with a probability it is a coin, of noisy values it hides their difference."""
     one, other = parts
     for this, that, flipped in ((one, other, False), (other, one, True)):
@@ -662,7 +662,7 @@ def _is_uniform_draw(one: LinearForm, tape: Tape) -> bool:
     return isinstance(tape.draw_of(int(one.ids.reshape(-1)[0])).law, Uniform)
 
 
-def _select(one: LinearForm, axis: Any, sign: int, keepdims: bool) -> Any:
+def _select_by_axis(one: LinearForm, axis: Any, sign: int, keepdims: bool) -> Any:
     tape = current_tape()
     if tape is None or not one.drawn:
         value = np.asarray(one.value)
@@ -763,7 +763,7 @@ def _apply_function(func: Any, args: Any, kwargs: Any) -> Any:
             return np.multiply(*args)
         if func in (np.argmax, np.argmin):
             axis = args[1] if len(args) > 1 else kwargs.get("axis")
-            return _select(
+            return _select_by_axis(
                 form_of(args[0]), axis, 1 if func is np.argmax else -1, kwargs.get("keepdims", False) is True
             )
         if func is np.copyto and isinstance(args[0], TaggedArray) and len(args) == 2 and not kwargs:

@@ -37,7 +37,7 @@ from dpverdict.audit.implementation.tap.tap_verdict import TapVerdict, decide, r
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Event, ReplayDiverged, Tape, following
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.tables.frames import kind_of
-from dpverdict.audit.trials.outcomes.canonical import Outcome, outcome_of, outcome_of_error
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome, outcome_of, outcome_of_error
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
 from dpverdict.audit.trials.user_code import own_error_state
 from dpverdict.errors import InvalidValue
@@ -227,14 +227,16 @@ def tapped_run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], 
                 value = released.plain(function(given, rng))
             shown, outcome = released.shown, outcome_of(value)
         except ReplayDiverged:
-            outcome = Outcome("diverged")
+            outcome = CanonicalOutcome("diverged")
         except InvalidValue as error:
             tape.note(str(error))
-            outcome = Outcome("no outcome")
+            outcome = CanonicalOutcome("no outcome")
         except (KeyboardInterrupt, MemoryError):
             raise
         except BaseException as error:  # whatever a function ends in is an outcome
-            outcome = outcome_of_error(error) if isinstance(error, Exception) else Outcome(type(error).__name__)
+            outcome = (
+                outcome_of_error(error) if isinstance(error, Exception) else CanonicalOutcome(type(error).__name__)
+            )
     if watched is not None:
         watched.look()
         if watched.drew is not None:

@@ -37,6 +37,7 @@ from dpverdict.audit.losses.curves import (
     FARTHEST,
     beta_between,
     epsilon_by_bounds,
+    estimated_epsilon,
     first_within,
     log_between,
     log_delta_ball,
@@ -55,7 +56,7 @@ _LEAST_ACCURACY: Final = 30
 _TAIL_BITS: Final = 24
 _BITS: Final = 128
 _ATTEMPTS: Final = 8
-_MOST_BITS: Final = 400
+_MOST_BITS: Final = 1000
 _MOST_SHIFT_BITS: Final = 4000
 _FAR_BITS: Final = 1200
 _NO_DELTA: Final = Fraction(1, 10**12)  # beside that of an infinite loss, where the search for a level ends
@@ -81,6 +82,10 @@ class _Engine(Protocol):
 
     def at_most(self, epsilon: Fraction) -> arb:
         """An upper bound on delta(epsilon) for epsilon >= 0."""
+        ...
+
+    def guess(self, delta: Fraction) -> Fraction | None:
+        """About where delta(epsilon) is delta; None where no estimate is quick."""
         ...
 
 
@@ -159,6 +164,10 @@ class Mixture:
         """The profile itself, which is quick."""
         return self.between(epsilon).upper().min(arb(1))
 
+    def guess(self, delta: Fraction) -> Fraction | None:
+        """None."""
+        return None
+
 
 @final
 class ProductOfMoments:
@@ -219,6 +228,12 @@ class ProductOfMoments:
                 growth = ball(epsilon).exp()
                 return (1 - growth + growth * (put + self._other)).upper().min(arb(1))
             return arb(1)
+
+    def guess(self, delta: Fraction) -> Fraction | None:
+        """That of the losses that are finite, in the order in which the moments are known."""
+        with precision(_BITS):
+            rest = delta - as_fraction(self.infinite.mid())
+        return estimated_epsilon(self._contour.log_size, rest) if rest > 0 else None
 
 
 def _log2(value: arb) -> int:
@@ -347,7 +362,8 @@ class ProductLoss(BallLoss):
                 return arb("inf")
         if not level > infinite:
             return self._at_infinite_mass(delta)
-        return epsilon_by_bounds(self.profile, self._enclosed, self._engine.at_most, delta)
+        guess = self._engine.guess(delta)
+        return epsilon_by_bounds(self.profile, self._enclosed, self._engine.at_most, delta, guess=guess)
 
     def _at_infinite_mass(self, delta: Fraction) -> arb:
         """epsilon at delta = P[L infinite], where it is the largest finite loss, or too close to it to tell."""

@@ -190,8 +190,8 @@ class FiniteLoss(BallLoss, ExactLoss):
         """
         p, q, p_whole, q_whole = [_ONE], [_ONE], _ONE, _ONE
         for loss, count in factors:
-            p = [a * b for a, b in itertools.product(p, _powers([a for a, _ in loss._atoms], count))]
-            q = [a * b for a, b in itertools.product(q, _powers([b for _, b in loss._atoms], count))]
+            p = [a * b for a, b in itertools.product(p, _terms_of_power([a for a, _ in loss._atoms], count))]
+            q = [a * b for a, b in itertools.product(q, _terms_of_power([b for _, b in loss._atoms], count))]
             p_whole, q_whole = p_whole * loss._p_whole.power(count), q_whole * loss._q_whole.power(count)
         made = FiniteLoss.__new__(FiniteLoss)
         made._set(p, q, p_whole, q_whole)
@@ -346,7 +346,7 @@ class FiniteLoss(BallLoss, ExactLoss):
             q = self._q_above[j].ball() / self._q_whole.ball()
             return self._p_above[j].ball() / self._p_whole.ball() - ball(epsilon).exp() * q
 
-        return _refined(evaluate, bits, "delta")
+        return _refined_ball(evaluate, bits, "delta")
 
     def complement(self, epsilon: Fraction, bits: int) -> arb:
         """1 - delta(epsilon), to ``bits`` accurate bits."""
@@ -356,7 +356,7 @@ class FiniteLoss(BallLoss, ExactLoss):
             q = self._q_above[j].ball() / self._q_whole.ball()
             return self._p_below[j].ball() / self._p_whole.ball() + ball(epsilon).exp() * q
 
-        return _refined(evaluate, bits, "1 - delta")
+        return _refined_ball(evaluate, bits, "1 - delta")
 
     def p_above(self, level: Fraction, bits: int) -> arb:
         """P[L > level], to ``bits`` accurate bits."""
@@ -428,7 +428,7 @@ class FiniteLoss(BallLoss, ExactLoss):
         def evaluate() -> arb:
             return (p.ball() * self._q_whole.ball() / (q.ball() * self._p_whole.ball())).log()
 
-        return _refined(evaluate, ACCURACY, "epsilon")
+        return _refined_ball(evaluate, ACCURACY, "epsilon")
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         """On the line of slope -p_j/q_j between two points of the trade-off function."""
@@ -443,7 +443,7 @@ class FiniteLoss(BallLoss, ExactLoss):
         value = self._p_below[low + 1] * b + a * rest
         if value.sign() == 0:
             return arb(0)
-        return _refined(lambda: value.ball() / (b.ball() * self._p_whole.ball()), ACCURACY, "beta")
+        return _refined_ball(lambda: value.ball() / (b.ball() * self._p_whole.ball()), ACCURACY, "beta")
 
     def _renyi_ball(self, order: Fraction) -> arb:
         if order >= 1 and self._infinite:
@@ -463,7 +463,7 @@ class FiniteLoss(BallLoss, ExactLoss):
                 sum_of += p * loss if order == 1 else p * (ball(order - 1) * loss).exp()
             return sum_of if order == 1 else sum_of.log() / ball(order - 1)
 
-        return _refined(evaluate, ACCURACY, "renyi")
+        return _refined_ball(evaluate, ACCURACY, "renyi")
 
     def _advantage_ball(self) -> arb:
         return self.profile(Fraction(0), ACCURACY)
@@ -478,7 +478,7 @@ class FiniteLoss(BallLoss, ExactLoss):
         for i in range(self._infinite, self._finite):
             a, b = self._atoms[i]
             equal = (a * self._q_whole - b * self._p_whole).sign() == 0
-            loss = arb(0) if equal else _refined(functools.partial(self._loss_ball, i), ACCURACY, "loss")
+            loss = arb(0) if equal else _refined_ball(functools.partial(self._loss_ball, i), ACCURACY, "loss")
             below[i], above[i] = float_down(loss), float_up(loss)
         below[: self._infinite] = above[: self._infinite] = np.inf
         return np.array(tails, dtype=np.float64).T, below, above
@@ -538,10 +538,10 @@ def _by_ratio(atoms: list[tuple[Weight, Weight]]) -> list[tuple[Weight, Weight]]
             found[-1].append(atom)
         else:
             found.append([atom])
-    return [atoms[tied[0]] if len(tied) == 1 else _together([atoms[i] for i in tied]) for tied in found]
+    return [atoms[tied[0]] if len(tied) == 1 else _sums_of_atoms([atoms[i] for i in tied]) for tied in found]
 
 
-def _together(atoms: Sequence[tuple[Weight, Weight]]) -> tuple[Weight, Weight]:
+def _sums_of_atoms(atoms: Sequence[tuple[Weight, Weight]]) -> tuple[Weight, Weight]:
     a, b = zip(*atoms, strict=True)
     return functools.reduce(Weight.__add__, a), functools.reduce(Weight.__add__, b)
 
@@ -573,7 +573,7 @@ def _ratio(weight: Weight, other: Weight) -> arb:
         return above / below
 
 
-def _powers(weights: Sequence[Weight], count: int) -> list[Weight]:
+def _terms_of_power(weights: Sequence[Weight], count: int) -> list[Weight]:
     """The terms of (sum of weights)^count, by the numbers of times each weight occurs."""
     found: dict[int, list[Weight]] = {0: [_ONE]}  # by how many factors are used
     for i, weight in enumerate(weights):
@@ -593,10 +593,10 @@ def _parts(weight: Weight, rest: Weight, whole: Weight, bits: int) -> tuple[arb,
     def share(part: Weight, other: Weight) -> arb:
         if part.sign() == 0 or other.sign() == 0:
             return arb(0 if part.sign() == 0 else 1)
-        return _refined(lambda: part.ball() / whole.ball(), bits, "a probability")
+        return _refined_ball(lambda: part.ball() / whole.ball(), bits, "a probability")
 
     return share(weight, rest), share(rest, weight)
 
 
-def _refined(evaluate: Callable[[], arb], bits: int, name: str) -> arb:
+def _refined_ball(evaluate: Callable[[], arb], bits: int, name: str) -> arb:
     return refine(evaluate, bits=bits, max_bits=max(MAX_BITS, 4 * bits), name=name)

@@ -63,7 +63,7 @@ class _Table:
 
     def part(self, first: int, last: int) -> tuple[arb, Iterator[arb_poly]]:
         """The common factor and the series for C = first, ..., last."""
-        return _scale(self.length), iter(self.series[self.first - first : self.first - last + 1])
+        return _series_scale(self.length), iter(self.series[self.first - first : self.first - last + 1])
 
     def serves(self, first: int, last: int, length: int, bits: int) -> bool:
         """Whether the table can stand for one that was asked for, and is not much longer or more precise."""
@@ -93,23 +93,23 @@ class SeriesTables:
         if table is not None and table.serves(first, last, length, bits):
             return table.part(first, last)
         if (first - last + 1) * length > _MOST_KEPT:
-            return _scale(length), _compute(kernel, self._m, first, last, length, bits)
+            return _series_scale(length), _scaled_series(kernel, self._m, first, last, length, bits)
         highest, lowest = first, last
         if table is not None:  # another epsilon: take more than it needs, for those that follow
             length = min(length + length // 8, max(self._m, length))
             spare = max(0, min((first - last) // 4, _MOST_KEPT // length - (first - last + 1)))
             highest, lowest = min(first + spare, max((self._m - 1) // 2, first)), max(last - spare, 0)
-        series = list(_compute(kernel, self._m, highest, lowest, length, bits))
+        series = list(_scaled_series(kernel, self._m, highest, lowest, length, bits))
         table = _Table(first=highest, last=lowest, length=length, bits=bits, series=series)
         self._kept[kernel] = table
         return table.part(first, last)
 
 
-def _scale(length: int) -> arb:
+def _series_scale(length: int) -> arb:
     return 1 / arb(length - 1).fac()
 
 
-def _compute(kernel: Kernel, m: int, first: int, last: int, length: int, bits: int) -> Iterator[arb_poly]:
+def _scaled_series(kernel: Kernel, m: int, first: int, last: int, length: int, bits: int) -> Iterator[arb_poly]:
     """The series times (length - 1)!, so that their coefficients V_i (length - 1)! / i! are integers."""
     factors = list(accumulate(range(length - 1, 0, -1), mul, initial=1))[::-1]
     for row in rows(kernel, m, first, last, length):

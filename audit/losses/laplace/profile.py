@@ -82,7 +82,7 @@ class LaplaceBounds:
         """A ball that holds both bounds at 0 <= epsilon < total, and so the profile."""
         with precision(_BITS):
             if self._law is None:
-                self._law = _product([_moved(shift, self._step).power(count) for shift, count in self._groups])
+                self._law = _product([_moved_law(shift, self._step).power(count) for shift, count in self._groups])
             law = self._law
             above = int(epsilon / self._step) + 1  # the first lattice point above epsilon is above * step
             offset = ball((above * self._step - epsilon) / 2)
@@ -99,7 +99,7 @@ class LaplaceBounds:
             return PROFILE.ball(lower, upper)
 
 
-def _moved(shift: Fraction, step: Fraction) -> _Law:
+def _moved_law(shift: Fraction, step: Fraction) -> _Law:
     """The moved loss of one coordinate, without the factor exp(-s/2)/2.
 
     The atom lies at (whole + part) h. A density d on the first ``part`` of a cell gives d h (part - part^2/2) to its

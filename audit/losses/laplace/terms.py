@@ -142,7 +142,7 @@ def saddle(shifts: Array, counts: Array, gap: float, kernel: Kernel) -> Saddle:
             value -= np.log1p(t)
         return np.minimum(value, _HUGE)
 
-    place, value, bend = _lowest(exponent, np.linspace(-60.0, 690.0 - max(0.0, math.log(gap)), 96))
+    place, value, bend = _lowest_point(exponent, np.linspace(-60.0, 690.0 - max(0.0, math.log(gap)), 96))
     log_tail = value - 0.5 * math.log(2 * math.pi * max(bend, 1.0)) + place
     t = math.exp(place) - (0.5 if kernel is Kernel.Q_TAIL else 0.0)
     return Saddle(t=t, log_tail=min(log_tail, 0.0))
@@ -158,13 +158,13 @@ def lower_saddle(shifts: Array, counts: Array, gap: float) -> Saddle:
         fall = np.expm1(-shifts[:, None] * twice)
         return np.minimum(t * gap + counts @ np.log1p(t / twice * fall) - np.log(-t * (1.0 + t)), _HUGE)
 
-    place, value, bend = _lowest(exponent, np.linspace(-40.0, 40.0, 81))
+    place, value, bend = _lowest_point(exponent, np.linspace(-40.0, 40.0, 81))
     t = -1.0 / (1.0 + math.exp(place))
     log_tail = value - 0.5 * math.log(2 * math.pi * max(bend, 1.0)) + math.log(-t * (1.0 + t))
     return Saddle(t=t, log_tail=min(log_tail, 0.0))
 
 
-def _lowest(exponent: Callable[[Array], Array], grid: Array) -> tuple[float, float, float]:
+def _lowest_point(exponent: Callable[[Array], Array], grid: Array) -> tuple[float, float, float]:
     """About where a convex function is lowest, its value there, and its second derivative."""
     with np.errstate(all="ignore"):
         for _ in range(4):

@@ -74,14 +74,14 @@ def on_lattice(atoms: list[Atom], step: Fraction) -> Array:
         places[i] = min(lowest, atom.high)
         if excess >= 0:
             places[i] = nearest
-            share = _share(excess, x * joint[i - 1][1] - joint[i - 1][0]).lower() if i else arb(0)
+            share = _exact_share(excess, x * joint[i - 1][1] - joint[i - 1][0]).lower() if i else arb(0)
             if 0 < share <= 1 and places[i - 1] < nearest:
-                _join(joint, i, i - 1, share)
+                _move_share(joint, i, i - 1, share)
         elif i + 1 < len(atoms):
-            share = _share(-excess, joint[i + 1][0] - x * joint[i + 1][1]).upper()
+            share = _exact_share(-excess, joint[i + 1][0] - x * joint[i + 1][1]).upper()
             if 0 <= share <= 1:
                 places[i] = nearest
-                _join(joint, i, i + 1, share)
+                _move_share(joint, i, i + 1, share)
     masses = np.zeros(atoms[-1].high - atoms[0].low + 1)
     for place, (p, _) in zip(places, joint, strict=True):
         number = place - atoms[0].low
@@ -90,12 +90,12 @@ def on_lattice(atoms: list[Atom], step: Fraction) -> Array:
     return masses
 
 
-def _share(wanted: arb, offered: arb) -> arb:
+def _exact_share(wanted: arb, offered: arb) -> arb:
     """The share that gives what is wanted; not finite if nothing is offered for certain."""
     return wanted / offered if offered > 0 else arb("nan")
 
 
-def _join(joint: list[tuple[arb, arb]], to: int, of: int, share: arb) -> None:
+def _move_share(joint: list[tuple[arb, arb]], to: int, of: int, share: arb) -> None:
     """Move an exact share of one atom to another."""
     (p, q), (p_of, q_of) = joint[to], joint[of]
     joint[to] = p + share * p_of, q + share * q_of
@@ -125,7 +125,7 @@ def symmetric_lattice(p_tail: Curve, q_tail: Curve, largest: Real | None, interv
     if not 1e-9 <= interval <= 10:
         raise InvalidValue("interval", interval, "in [1e-9, 10]", "give the distance of neighbouring losses in nats")
     step = Fraction(interval)
-    knots = _Knots(p_tail, q_tail, step, _furthest(largest, step))
+    knots = _Knots(p_tail, q_tail, step, _furthest_knot(largest, step))
     knots.refine(CELLS)
     numbers = sorted(knots.tails)
     tails = [knots.tails[number] for number in numbers]
@@ -139,7 +139,7 @@ def symmetric_lattice(p_tail: Curve, q_tail: Curve, largest: Real | None, interv
         ]
         below = [Atom(-atom.high, -atom.low, atom.q, atom.p) for atom in reversed(above)]  # by symmetry
         beyond_p, beyond_q = tails[-1]  # P[L > last] = Q[L <= -last], and the other way round
-        pessimistic = _split([*below, *above], step, beyond_p, beyond_q)
+        pessimistic = _split_to_ends([*below, *above], step, beyond_p, beyond_q)
         both = above[0].p + above[0].q  # the two cells next to 0 as one, whose loss is exactly 0
         centre = Atom(-above[0].high, above[0].high, both, both)
         last = Atom(numbers[-1], numbers[-1], beyond_p, beyond_q)
@@ -160,7 +160,7 @@ def symmetric_lattice(p_tail: Curve, q_tail: Curve, largest: Real | None, interv
     return LatticePair(pessimistic=pessimistic, optimistic=optimistic, ledger=ledger)
 
 
-def _furthest(largest: Real | None, step: Fraction) -> int:
+def _furthest_knot(largest: Real | None, step: Fraction) -> int:
     """The last multiple of the step that may be a knot."""
     if largest is None or largest.nearest() / float(step) > MAX_KNOTS // 2:
         return MAX_KNOTS // 2
@@ -209,7 +209,7 @@ class _Knots:
         return float(weighed.mid()) if weighed.is_finite() else 0.0
 
 
-def _split(cells: list[Atom], step: Fraction, beyond_p: arb, beyond_q: arb) -> LatticeLaw:
+def _split_to_ends(cells: list[Atom], step: Fraction, beyond_p: arb, beyond_q: arb) -> LatticeLaw:
     """Every cell split to its ends, the last one to its lower end and infinity, every mass rounded up."""
     first, last = cells[0].low, cells[-1].high
     infinite = beyond_p - ball(last * step).exp() * beyond_q

@@ -16,7 +16,7 @@ import scipy
 from flint import arb
 
 from dpverdict.audit.losses.domains import EventBound
-from dpverdict.audit.losses.spherical.integral import Quantity, integrate
+from dpverdict.audit.losses.spherical.integral import SphericalQuantity, integrate
 from dpverdict.audit.losses.spherical.law import quotient
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Enclosure, Exact, Real, ball, exactly, float_down, precision
@@ -45,7 +45,7 @@ def ball_event(dim: int, scale: Exact | Real, radius: Exact, shift: Exact | Real
     Raises:
         InvalidValue: an argument out of range.
     """
-    sigma, c = _units(dim, scale, shift), exactly(radius, name="radius")
+    sigma, c = _scale_in_shifts(dim, scale, shift), exactly(radius, name="radius")
     if not 0 < c < 1:
         raise InvalidValue("radius", radius, "in (0, 1)", "give the radius of the ball in units of the shift")
     with precision(_BITS):
@@ -64,7 +64,7 @@ def best_ball_event(dim: int, scale: Exact | Real, epsilon: Exact, shift: Exact 
     Raises:
         InvalidValue: an argument out of range.
     """
-    sigma, level = _units(dim, scale, shift).nearest(), float(exactly(epsilon, name="epsilon"))
+    sigma, level = _scale_in_shifts(dim, scale, shift).nearest(), float(exactly(epsilon, name="epsilon"))
     c = np.arange(1, _RADII) / _RADII
     log_hit = np.log(np.maximum(scipy.special.betainc((dim - 1) / 2, 0.5, c * c), 1e-300))
     log_chord = np.minimum(0.0, np.log(2 * c) - np.log(sigma * np.sqrt(2 * np.pi)))
@@ -77,12 +77,12 @@ def half_space_event(dim: int, scale: Exact | Real, shift: Exact | Real = 1) -> 
 
     It shows delta(epsilon) >= 1 - (1 + exp(epsilon)) beta_0; its advantage P - Q is the total variation distance.
     """
-    law = RandomDirectionGaussian(_units(dim, scale, shift))
+    law = RandomDirectionGaussian(_scale_in_shifts(dim, scale, shift))
     zero = Fraction(0)
     return EventBound(
         event="|y - E_P[y]| < |y - E_Q[y]|: the centre of P is the nearer one",
-        p_ball=integrate(law, dim, zero, Quantity.P_TAIL, _HALF_SPACE_BITS),
-        q_ball=integrate(law, dim, zero, Quantity.Q_TAIL, _HALF_SPACE_BITS),
+        p_ball=integrate(law, dim, zero, SphericalQuantity.P_TAIL, _HALF_SPACE_BITS),
+        q_ball=integrate(law, dim, zero, SphericalQuantity.Q_TAIL, _HALF_SPACE_BITS),
     )
 
 
@@ -102,7 +102,7 @@ def apollonius_event(dim: int, scale: Exact | Real, epsilon: Exact, shift: Exact
         epsilon: > 0; it shapes the event.
         shift: |f(X) - f(X')| > 0.
     """
-    sigma = _units(dim, scale, shift)
+    sigma = _scale_in_shifts(dim, scale, shift)
     level = check_positive(epsilon, "epsilon", "at 0 the event is a half-space: use half_space_event")
     with precision(2 * _BITS):
         mean = (2 / arb.pi()).sqrt() / sigma.ball()
@@ -133,7 +133,7 @@ def chebyshev_delta_lower(dim: int, scale: Exact | Real, epsilon: Exact, shift: 
     """delta(epsilon) >= 1 - (1 + exp(epsilon)) 2 sigma^2/M, rounded down: the half-space, with beta_0 <= 2 sigma^2/M by
     Chebyshev's inequality. At a fixed scale the mechanism is the worse the larger M is.
     """
-    sigma, level = _units(dim, scale, shift), exactly(epsilon, name="epsilon")
+    sigma, level = _scale_in_shifts(dim, scale, shift), exactly(epsilon, name="epsilon")
     with precision(_BITS):
         return float_down(1 - (1 + ball(level).exp()) * 2 * sigma.ball() ** 2 / dim)
 
@@ -147,7 +147,7 @@ def _chords(dim: int, epsilon: Fraction) -> tuple[arb, arb, arb, arb]:
     return h_1, h_2, stretch / (stretch**2 - 1), stretch
 
 
-def _units(dim: int, scale: Exact | Real, shift: Exact | Real) -> Real:
+def _scale_in_shifts(dim: int, scale: Exact | Real, shift: Exact | Real) -> Real:
     """sigma in units of the shift."""
     sigma = check_positive_real(scale, "scale", "give the scale of the noise as a positive number")
     RandomDirectionGaussian(sigma).require(dim)

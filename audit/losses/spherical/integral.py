@@ -49,7 +49,7 @@ _BY_LOGARITHM = 64
 _Weight: TypeAlias = Callable[[acb, int, bool], acb]
 
 
-class Quantity(Enum):
+class SphericalQuantity(Enum):
     """What is integrated over {loss > s}."""
 
     PROFILE = "p - exp(s) q"
@@ -63,7 +63,7 @@ class _Pair(Enum):
     TAILS = "p + i exp(s) q"
 
 
-def integrate(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity, bits: int) -> arb:
+def integrate(law: RadialLaw, dim: int, level: Fraction, quantity: SphericalQuantity, bits: int) -> arb:
     """The integral of ``quantity`` over {loss > level}, level >= 0, for a shift of length 1.
 
     Ensures: the ball encloses the integral and has at least ``bits`` accurate bits, or is exact.
@@ -71,23 +71,25 @@ def integrate(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity, bit
     Raises:
         PrecisionExhausted: that accuracy is not reached.
     """
-    return _accurately(law, dim, level, quantity, bits)[0]
+    return _refined_integral(law, dim, level, quantity, bits)[0]
 
 
 def integrate_tails(law: RadialLaw, dim: int, level: Fraction, bits: int) -> tuple[arb, arb]:
     """(P[loss > level], Q[loss > level]), level >= 0, each as `integrate` gives it."""
-    of_p, grown = _accurately(law, dim, level, _Pair.TAILS, bits + 2)
+    of_p, grown = _refined_integral(law, dim, level, _Pair.TAILS, bits + 2)
     with precision(bits + _GUARD):
         return of_p, grown * (-ball(level)).exp()
 
 
-def _accurately(law: RadialLaw, dim: int, level: Fraction, quantity: Quantity | _Pair, bits: int) -> tuple[arb, ...]:
+def _refined_integral(
+    law: RadialLaw, dim: int, level: Fraction, quantity: SphericalQuantity | _Pair, bits: int
+) -> tuple[arb, ...]:
     """The integral, or its real and its imaginary part."""
     size, working = arb(1), bits + _GUARD  # size: about the value
     with precision(working):
         if law.radius_beyond(1.0, dim) > _FURTHEST:
             raise PrecisionExhausted("the probability of a loss", working, "give noise below 2^256 times the shift")
-    if quantity is Quantity.Q_TAIL:
+    if quantity is SphericalQuantity.Q_TAIL:
         with precision(working):
             size = (-ball(level)).exp().upper()  # Q[L > s] <= exp(-s)
     while working <= _MAX_BITS:
@@ -122,7 +124,7 @@ class _Integral:
     law: RadialLaw
     dim: int
     level: Fraction
-    quantity: Quantity | _Pair
+    quantity: SphericalQuantity | _Pair
     surface: Surface
     goal: arb
     growth: arb  # exp(level)
@@ -141,9 +143,9 @@ class _Integral:
     def _weigh(self, of_p: arb, of_q: arb) -> acb:
         """The share of P and the share of Q in the quantity."""
         match self.quantity:
-            case Quantity.P_TAIL:
+            case SphericalQuantity.P_TAIL:
                 return acb(of_p)
-            case Quantity.Q_TAIL:
+            case SphericalQuantity.Q_TAIL:
                 return acb(of_q)
             case _Pair.TAILS:
                 return acb(of_p, self.growth * of_q)
@@ -153,9 +155,9 @@ class _Integral:
     def _charge(self, of_p: arb, of_q: arb) -> acb:
         """A ball about 0 that contains every value within the two bounds."""
         match self.quantity:
-            case Quantity.P_TAIL:
+            case SphericalQuantity.P_TAIL:
                 return acb(_around_zero(of_p))
-            case Quantity.Q_TAIL:
+            case SphericalQuantity.Q_TAIL:
                 return acb(_around_zero(of_q))
             case _Pair.TAILS:
                 return acb(_around_zero(of_p), _around_zero(self.growth * of_q))
@@ -220,7 +222,7 @@ class _Integral:
 
         def vanishing(w: acb, v: acb, point: SurfacePoint, analytic: bool) -> acb:
             """n(v)/w^2: directly, or where that is wider from the slopes between the break and v."""
-            between = self.surface.point(_hull(acb(end.at), v), analytic)
+            between = self.surface.point(_rectangle_around(acb(end.at), v), analytic)
             mean = side * (2 * between.r_slope + sign * between.u_slope)
             if w.contains(0):
                 return mean
@@ -247,12 +249,12 @@ class _Integral:
     def _slopes(self, point: SurfacePoint, analytic: bool, weight: _Weight) -> acb:
         """The integrand by dv, but for the power of 1 - t^2 in the density of the cosine."""
         value, turn = acb(0), point.turned()
-        if self.quantity is not Quantity.Q_TAIL:
+        if self.quantity is not SphericalQuantity.Q_TAIL:
             value += weight(point.r, self.dim, analytic) * turn.p_slope
-        if self.quantity is not Quantity.P_TAIL:
+        if self.quantity is not SphericalQuantity.P_TAIL:
             of_q = point.tilt * weight(point.rho, self.dim, analytic) * turn.q_slope
             match self.quantity:
-                case Quantity.Q_TAIL:
+                case SphericalQuantity.Q_TAIL:
                     value -= of_q / self.growth
                 case _Pair.TAILS:
                     value -= of_q * acb(0, 1)
@@ -335,7 +337,7 @@ def _around_zero(bound: arb) -> arb:
     return bound.upper().union(-bound.upper())
 
 
-def _hull(first: acb, second: acb) -> acb:
+def _rectangle_around(first: acb, second: acb) -> acb:
     """The smallest rectangle around two complex balls."""
     return acb(first.real.union(second.real), first.imag.union(second.imag))
 
@@ -343,7 +345,7 @@ def _hull(first: acb, second: acb) -> acb:
 _MAX_COMPLEMENT_BITS = 1 << 13
 _KEPT = 4096
 _SPARE = 12
-_TAILS = (Quantity.P_TAIL, Quantity.Q_TAIL)
+_TAILS = (SphericalQuantity.P_TAIL, SphericalQuantity.Q_TAIL)
 
 
 @final
@@ -359,38 +361,38 @@ class SphericalProfile:
     def __init__(self, dim: int, law: RadialLaw) -> None:
         self._dim = dim
         self._law = law
-        self._kept: dict[tuple[Quantity, Fraction], tuple[int, arb]] = {}
+        self._kept: dict[tuple[SphericalQuantity, Fraction], tuple[int, arb]] = {}
 
     def delta(self, epsilon: Fraction, bits: int) -> arb:
         """The privacy profile at any epsilon: delta(-s) = 1 - exp(-s) + exp(-s) delta(s)."""
         if epsilon >= 0:
-            return self._integral(Quantity.PROFILE, epsilon, bits)
+            return self._integral(SphericalQuantity.PROFILE, epsilon, bits)
         if -epsilon > bits + 8:  # 0 <= delta <= 1 is enough to know
             value = arb(0).union(arb(1))
         else:
-            value = self._integral(Quantity.PROFILE, -epsilon, bits + 4)
+            value = self._integral(SphericalQuantity.PROFILE, -epsilon, bits + 4)
         with precision(bits + 40):
             return -ball(epsilon).expm1() + ball(epsilon).exp() * value
 
     def complement(self, epsilon: Fraction, bits: int) -> arb:
         """1 - delta(epsilon)."""
-        value = self._one_minus(Quantity.PROFILE, abs(epsilon), bits + 4)
+        value = self._one_minus(SphericalQuantity.PROFILE, abs(epsilon), bits + 4)
         with precision(bits + 40):
             return value if epsilon >= 0 else ball(epsilon).exp() * value
 
     def p_above(self, loss: Fraction, bits: int) -> arb:
         """P[L > loss]; the loss has no atoms."""
         if loss >= 0:
-            return self._integral(Quantity.P_TAIL, loss, bits)
-        return self._one_minus(Quantity.Q_TAIL, -loss, bits)
+            return self._integral(SphericalQuantity.P_TAIL, loss, bits)
+        return self._one_minus(SphericalQuantity.Q_TAIL, -loss, bits)
 
     def q_above(self, loss: Fraction, bits: int) -> arb:
         """Q[L > loss]."""
         if loss >= 0:
-            return self._integral(Quantity.Q_TAIL, loss, bits)
-        return self._one_minus(Quantity.P_TAIL, -loss, bits)
+            return self._integral(SphericalQuantity.Q_TAIL, loss, bits)
+        return self._one_minus(SphericalQuantity.P_TAIL, -loss, bits)
 
-    def _one_minus(self, quantity: Quantity, level: Fraction, bits: int) -> arb:
+    def _one_minus(self, quantity: SphericalQuantity, level: Fraction, bits: int) -> arb:
         wanted = bits + 8
         while wanted <= _MAX_COMPLEMENT_BITS:
             value = self._integral(quantity, level, wanted)
@@ -402,13 +404,13 @@ class SphericalProfile:
             wanted = bits + lost + 8 if lost < wanted else 2 * wanted
         raise PrecisionExhausted("1 - a probability", _MAX_COMPLEMENT_BITS, "it may be too close to 0")
 
-    def _integral(self, quantity: Quantity, level: Fraction, bits: int) -> arb:
+    def _integral(self, quantity: SphericalQuantity, level: Fraction, bits: int) -> arb:
         kept = self._kept.get((quantity, level))
         if kept is not None and kept[0] >= bits:
             return kept[1]
         if len(self._kept) >= _KEPT:
             self._kept.clear()
-        if quantity is Quantity.PROFILE:
+        if quantity is SphericalQuantity.PROFILE:
             value = integrate(self._law, self._dim, level, quantity, bits)
             self._kept[quantity, level] = bits, value
             return value

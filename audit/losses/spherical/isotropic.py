@@ -111,7 +111,7 @@ class _Plane(Surface):
     def __init__(self, scale: arb, dim: int, level: Fraction) -> None:
         self.dim, self.growth = dim, ball(level).exp()
         self.u = 2 * scale**2 * ball(level)
-        start = _start(self.u, scale)
+        start = _break_at_plane(self.u, scale)
         middle = (scale * arb(dim).sqrt()).mid()
         self.split: arb | None
         self.below: Arc | None
@@ -132,7 +132,7 @@ class _Plane(Surface):
         return radius.mid()
 
 
-def _start(u: arb, scale: arb) -> End:
+def _break_at_plane(u: arb, scale: arb) -> End:
     """The break at the sphere about P that touches the plane.
 
     Where the precision does not tell the plane from one through the centre, the stretch from radius 0 is given up.

@@ -202,7 +202,7 @@ class TailGuess:
     def bracket(self, alpha: Fraction) -> tuple[Fraction, Fraction]:
         """Two losses close to each other, 0 < alpha < 1, likely on both sides of the point."""
         upper = math.log(alpha) <= self._end(1, 0)
-        s = self._solve(1, _logarithm(alpha)) if upper else self._solve(0, _logarithm(1 - alpha))
+        s = self._solve(1, _log_probability(alpha)) if upper else self._solve(0, _log_probability(1 - alpha))
         guess = Fraction(s if upper else -s)
         width = _NARROW * max(abs(guess), Fraction(self._unit))
         return guess - width, guess + width
@@ -253,7 +253,7 @@ class TailGuess:
             return float(value.log().mid()) if value > 0 else -math.inf
 
 
-def _logarithm(probability: Fraction) -> float:
+def _log_probability(probability: Fraction) -> float:
     with precision(_GUESS_BITS + 20):
         return float((arb(probability.numerator) / probability.denominator).log().mid())
 
@@ -458,7 +458,7 @@ class SphericalLoss(BallLoss, ExactLoss):
         largest = self._unit_law.largest_loss()
         if delta == 0:
             return arb("inf") if largest is None else refine(largest.ball, bits=ACCURACY)
-        highest = None if largest is None else _above(largest)
+        highest = None if largest is None else _rational_above(largest)
         return epsilon_ball(self._profile.delta, delta, highest=highest)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
@@ -537,7 +537,7 @@ class SphericalLoss(BallLoss, ExactLoss):
         return f"SphericalLoss({self._dim}, {self._law!r}, shift={shift})"
 
 
-def _above(number: Real) -> Fraction:
+def _rational_above(number: Real) -> Fraction:
     """A rational number at or above a real one."""
     if number.rational is not None:
         return number.rational

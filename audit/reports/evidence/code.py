@@ -11,7 +11,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import FLAGGED
 from dpverdict.audit.implementation.timing import NAME as TIMES
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
 
 WORDS: dict[bool | None, str] = {True: "holds", False: "FAILS", None: "not checked"}
@@ -42,11 +42,11 @@ class CodeEvidence(Evidence):
         times = [f"But the time of a call tells the datasets apart: {failed[TIMES]}."] if TIMES in failed else []
         return " ".join([*(said if seen else []), *times]) or None
 
-    def withdraws_certificate(self, known: Known) -> bool:
+    def withdraws_certificate(self, known: OtherEvidence) -> bool:
         """Whether the code does what no private mechanism does."""
         return bool(self._broken)
 
-    def contradiction(self, known: Known) -> str | None:
+    def contradiction(self, known: OtherEvidence) -> str | None:
         """That the code breaks a claim which is certified of what it declares."""
         if known.exact is not Status.CERTIFIED or not self._broken:
             return None
@@ -54,7 +54,7 @@ class CodeEvidence(Evidence):
         certified = f"The exact audit certifies {known.claim.describe()} of what is declared"
         return f"{certified}, but of the code it was seen {seen}."
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The checks, one row each."""
         if not self.findings:
             return
@@ -72,6 +72,6 @@ class CodeEvidence(Evidence):
             tables=(Table(header=("check", "result", "seen"), rows=rows),),
         )
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The findings."""
         return {"implementation": [dataclasses.asdict(found) for found in self.findings]}

@@ -9,7 +9,7 @@ from typing import final
 from dpverdict.audit.documents.statistical import FindingFields, SampledEmbeddingFields
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.embedding import TWO_SAMPLES, EmbeddingCheck
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
 from dpverdict.numerics.text import rounded_text
 
@@ -25,11 +25,11 @@ class EmbeddingEvidence(Evidence):
     position = 20
     urgency = 4
 
-    def withdraws_certificate(self, known: Known) -> bool:
+    def withdraws_certificate(self, known: OtherEvidence) -> bool:
         """Whether the mechanism that runs is another one."""
         return not self.check.holds
 
-    def contradiction(self, known: Known) -> str | None:
+    def contradiction(self, known: OtherEvidence) -> str | None:
         """That the check fails, unless the claim is refuted anyway."""
         if self.check.holds or known.exact is Status.REFUTED:
             return None
@@ -39,7 +39,7 @@ class EmbeddingEvidence(Evidence):
             "mechanism that runs is not Algorithm 1 at the claimed mu."
         )
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The exact findings, and apart from them the test on samples."""
         about = (
             "Whether the mechanism that runs is h^-1 of the standard Gaussian mechanism in d + 1 dimensions (Lebeda "
@@ -51,7 +51,7 @@ class EmbeddingEvidence(Evidence):
             title="Embedding",
             evidence=EvidenceKind.EXACT,
             text=(about,),
-            tables=(_findings(exact),),
+            tables=(_table_of_findings(exact),),
         )
         test = self.check.sampled
         trials = (
@@ -63,10 +63,10 @@ class EmbeddingEvidence(Evidence):
             title="Embedding, on samples",
             evidence=EvidenceKind.STATISTICAL,
             text=(trials,),
-            tables=(_findings([(TWO_SAMPLES, not test.rejected, "two-sample test", test.detail)]),),
+            tables=(_table_of_findings([(TWO_SAMPLES, not test.rejected, "two-sample test", test.detail)]),),
         )
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The exact findings and the one on samples, each in its own part."""
         exact: list[FindingFields] = [
             {"name": one.name, "holds": one.holds, "method": one.method, "detail": one.detail}
@@ -88,6 +88,6 @@ class EmbeddingEvidence(Evidence):
         return {"exact.embedding": exact, "statistical.embedding": sampled}
 
 
-def _findings(found: list[tuple[str, bool, str, str]]) -> Table:
+def _table_of_findings(found: list[tuple[str, bool, str, str]]) -> Table:
     rows = tuple((name, "holds" if holds else "FAILS", method, detail) for name, holds, method, detail in found)
     return Table(header=("what was checked", "finding", "method", "detail"), rows=rows)

@@ -20,7 +20,7 @@ from dpverdict.mechanisms.core.guarantees import Guarantee
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class OtherEvidence:
     """What the other evidence of a report says, for a kind that has to be read beside it.
 
     Attributes:
@@ -89,11 +89,11 @@ class Evidence(ABC):
         """What breaks the assumptions of the tests of a black box, in a sentence; None if nothing does."""
         return None
 
-    def withdraws_certificate(self, known: Known) -> bool:
+    def withdraws_certificate(self, known: OtherEvidence) -> bool:
         """Whether it shows that a certificate speaks of another law than that of the releases."""
         return False
 
-    def contradiction(self, known: Known) -> str | None:
+    def contradiction(self, known: OtherEvidence) -> str | None:
         """The sentence to read first, if it contradicts the exact verdict; None if it does not."""
         if self.decides is not Status.REFUTED or known.exact is not Status.CERTIFIED:
             return None
@@ -104,9 +104,9 @@ class Evidence(ABC):
         return {}
 
     @abstractmethod
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """What it says, in sections that the terminal and the page show."""
 
     @abstractmethod
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """What it says as JSON values, by the place in the JSON of a report: "tap", or "exact.verdict"."""

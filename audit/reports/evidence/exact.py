@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,13 +16,14 @@ from dpverdict.audit.documents.report import (
     ExactWitnessFields,
     ProfilePoint,
     TradeOffPoint,
+    VariantsFields,
     VerdictFields,
     WorstCaseFields,
 )
 from dpverdict.audit.documents.values import EnclosureFields, PairFields, RationalFields, Relation, StatusName
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import (
     EvidenceKind,
     Section,
@@ -34,10 +36,28 @@ from dpverdict.audit.reports.parts import (
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
-from dpverdict.numerics.text import at_most, decimal, plain_text, shown
+from dpverdict.numerics.text import at_least, at_most, decimal, plain_text, shown
 
 LARGEST_PAIR: Final = 10_000
 """Datasets with more numbers than this are described, not written out."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variants:
+    """What the same noise keeps where one part of the description is another.
+
+    Attributes:
+        varied_by: the name of that part, such as batches.
+        assumed: what it is in what was audited.
+        delta: of all epsilons.
+        epsilons: the least that is kept with delta, enclosed, by what the part is.
+    """
+
+    varied_by: str
+    assumed: str
+    delta: Fraction
+    epsilons: Mapping[str, Enclosure]
 
 
 @final
@@ -49,11 +69,13 @@ class ExactEvidence(Evidence):
         verdict: on the claim.
         worst: the worst neighbouring pair and its privacy loss.
         covariance: the distinct entries of the covariance of the noise, exactly.
+        variants: epsilon at a delta of the same noise where something else is assumed.
     """
 
     verdict: Verdict | None = None
     worst: WorstCase | None = None
     covariance: Mapping[str, Fraction] | None = None
+    variants: Variants | None = None
 
     name = "verdict"
     position = 10
@@ -81,31 +103,34 @@ class ExactEvidence(Evidence):
         name = "Exact mu of the worst neighbours" if self.worst.exact else "Mu of any neighbours, at most"
         return {name: shown(mu, 10)}
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The worst neighbours, what the verdict rests on, the certified numbers, and the covariance."""
         if self.worst is not None:
-            yield from _worst(self.worst)
+            yield from _worst_pair_section(self.worst)
         if self.verdict is not None:
             yield from _verdict(self.verdict)
         if self.worst is not None:
             yield from _numbers(self.worst, known.claim)
         if self.covariance is not None:
             yield from _covariance(self.covariance)
+        if self.variants is not None:
+            yield _variants(self.variants)
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The same as JSON values; null for what there is none of."""
         worst, covariance = self.worst, self.covariance
         return {
             "exact.verdict": None if self.verdict is None else _verdict_fields(self.verdict),
             "exact.worst_case": None if worst is None else _worst_fields(worst),
             "exact.profile": None if worst is None else _profile(worst, known.claim),
-            "exact.epsilon_at_delta": None if worst is None else _epsilons(worst, known.claim),
+            "exact.epsilon_at_delta": None if worst is None else _epsilon_points(worst, known.claim),
             "exact.trade_off": None if worst is None else _trade_off(worst, known.claim),
             "exact.covariance": None if covariance is None else {n: rational_fields(v) for n, v in covariance.items()},
+            "exact.variants": None if self.variants is None else _variants_fields(self.variants),
         }
 
 
-def _worst(worst: WorstCase) -> Iterator[Section]:
+def _worst_pair_section(worst: WorstCase) -> Iterator[Section]:
     named = {
         "worst neighbours": worst.description,
         "an example": worst.pair.describe(),
@@ -183,6 +208,23 @@ def _covariance(entries: Mapping[str, Fraction]) -> Iterator[Section]:
         )
 
 
+def _variants(variants: Variants) -> Section:
+    rows = tuple(
+        (
+            f"{name} (assumed here)" if name == variants.assumed else name,
+            at_least(epsilon.lower, 6),
+            at_most(epsilon.upper, 6) if math.isfinite(epsilon.upper) else "none known",
+        )
+        for name, epsilon in variants.epsilons.items()
+    )
+    caption = f"The least epsilon at delta {decimal(variants.delta)}, by {variants.varied_by}"
+    header = (variants.varied_by, "attained", "certified")
+    text = (f"The audit holds for the {variants.varied_by} that are assumed, and for no others.",)
+    table = Table(caption=caption, header=header, rows=rows)
+    title = f"The same noise with other {variants.varied_by}"
+    return Section(anchor="variants", title=title, evidence=EvidenceKind.EXACT, text=text, tables=(table,))
+
+
 # the same as JSON values ----------------------------------------------------------------------------------------------
 
 
@@ -200,8 +242,8 @@ def _certificate_fields(certificate: Certificate) -> CertificateFields:
     return {
         "method": certificate.method,
         "statement": certificate.statement,
-        "attained": _enclosure(certificate.value),
-        "allowed": _enclosure(certificate.bound),
+        "attained": _enclosure_fields(certificate.value),
+        "allowed": _enclosure_fields(certificate.bound),
         "worst_case": certificate.worst_case,
         "assumptions": list(certificate.assumptions),
         "source_sha256": certificate.source_sha256,
@@ -214,10 +256,10 @@ def witness_fields(witness: Witness) -> ExactWitnessFields:
         "neighbours": _pair(witness.pair),
         "difference": witness.difference,
         "event": witness.event,
-        "probability": _enclosure(witness.probability),
-        "neighbour_probability": _enclosure(witness.neighbour_probability),
-        "attained": _enclosure(witness.value),
-        "allowed": _enclosure(witness.bound),
+        "probability": _enclosure_fields(witness.probability),
+        "neighbour_probability": _enclosure_fields(witness.neighbour_probability),
+        "attained": _enclosure_fields(witness.value),
+        "allowed": _enclosure_fields(witness.bound),
         "statement": witness.statement,
     }
 
@@ -229,7 +271,7 @@ def _worst_fields(worst: WorstCase) -> WorstCaseFields:
         "description": worst.description,
         "justification": worst.justification,
         "attained": worst.exact,
-        "mu": None if mu is None else _enclosure(mu),
+        "mu": None if mu is None else _enclosure_fields(mu),
     }
 
 
@@ -237,16 +279,16 @@ def _profile(worst: WorstCase, claim: Guarantee) -> list[ProfilePoint]:
     return [
         {
             "epsilon": rational_fields(epsilon),
-            "delta": _enclosure(exact),
+            "delta": _enclosure_fields(exact),
             "claimed_delta_upper": Enclosure.of(Real.of(claimed)).upper,
         }
         for epsilon, exact, claimed in stated_profile(worst.loss, claim)
     ]
 
 
-def _epsilons(worst: WorstCase, claim: Guarantee) -> list[EpsilonPoint]:
+def _epsilon_points(worst: WorstCase, claim: Guarantee) -> list[EpsilonPoint]:
     return [
-        {"delta": rational_fields(delta), "epsilon": _enclosure(worst.loss.certified_epsilon(delta))}
+        {"delta": rational_fields(delta), "epsilon": _enclosure_fields(worst.loss.certified_epsilon(delta))}
         for delta in stated_deltas(claim)
     ]
 
@@ -255,11 +297,20 @@ def _trade_off(worst: WorstCase, claim: Guarantee) -> list[TradeOffPoint]:
     return [
         {
             "alpha": rational_fields(alpha),
-            "beta": _enclosure(exact),
+            "beta": _enclosure_fields(exact),
             "claimed_beta_lower": Enclosure.of(Real.of(claimed)).lower,
         }
         for alpha, exact, claimed in stated_trade_off(worst.loss, claim)
     ]
+
+
+def _variants_fields(variants: Variants) -> VariantsFields:
+    return {
+        "varied_by": variants.varied_by,
+        "assumed": variants.assumed,
+        "delta": rational_fields(variants.delta),
+        "epsilons": {name: _enclosure_fields(epsilon) for name, epsilon in variants.epsilons.items()},
+    }
 
 
 def _pair(pair: NeighbourPair) -> PairFields:
@@ -288,7 +339,7 @@ def relation_name(adjacency: NeighboringRelation) -> Relation:
     return "replace-one" if adjacency_name(adjacency) == "replace-one" else "add-or-remove-one"
 
 
-def _enclosure(enclosure: Enclosure) -> EnclosureFields:
+def _enclosure_fields(enclosure: Enclosure) -> EnclosureFields:
     return {
         "lower": enclosure.lower,
         "upper": enclosure.upper,

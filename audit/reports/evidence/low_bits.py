@@ -8,7 +8,7 @@ from typing import final
 
 from dpverdict.audit.distinguishing.low_bits import FloatLeak
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -36,7 +36,7 @@ class LowBitsEvidence(Evidence):
         """Whether the float64 outputs break the claim."""
         return self.leak.refuted
 
-    def contradiction(self, known: Known) -> str | None:
+    def contradiction(self, known: OtherEvidence) -> str | None:
         """That the float64 outputs break the claim, unless it is refuted of real numbers."""
         if not self.leak.refuted or known.exact is Status.REFUTED:
             return None
@@ -46,7 +46,7 @@ class LowBitsEvidence(Evidence):
             f"{rounded_text(self.leak.error_probability)}: their low bits tell the data{exact}."
         )
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """What the search found, with its error probability."""
         leak = self.leak
         named = {
@@ -72,6 +72,6 @@ class LowBitsEvidence(Evidence):
             anchor="low-bits", title="Low bits", evidence=EvidenceKind.STATISTICAL, text=text, tables=(facts(named),)
         )
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The search."""
         return {"statistical.low_bits": self.leak.describe()}

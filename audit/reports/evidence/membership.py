@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
 
 
@@ -20,7 +20,7 @@ class MembershipEvidence(Evidence):
     name = "membership"
     position = 70
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The record, and how well its membership can be told."""
         yield Section(
             anchor="membership",
@@ -29,6 +29,6 @@ class MembershipEvidence(Evidence):
             tables=(facts(self.words),),
         )
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The same words."""
         return {"membership": dict(self.words)}

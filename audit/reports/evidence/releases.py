@@ -9,7 +9,7 @@ from typing import final
 from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.evidence.statistics import sequential_section, statistics_section
 from dpverdict.audit.reports.parts import Section
 from dpverdict.mechanisms.core.guarantees import Guarantee
@@ -60,11 +60,11 @@ class DistinguishingEvidence(ReleasesEvidence):
     position = 30
     urgency = 1
 
-    def withdraws_certificate(self, known: Known) -> bool:
+    def withdraws_certificate(self, known: OtherEvidence) -> bool:
         """Whether the releases are farther apart than the exact analysis allows for any neighbours."""
         return known.mu is not None and self.test.mu_lower > known.mu.upper
 
-    def contradiction(self, known: Known) -> str | None:
+    def contradiction(self, known: OtherEvidence) -> str | None:
         """That a certified claim is refuted, or a bound from samples is above the exact one."""
         error = f"with an error probability of at most {rounded_text(self.test.error_probability)}"
         if known.exact is Status.CERTIFIED and self.test.refuted:
@@ -75,11 +75,11 @@ class DistinguishingEvidence(ReleasesEvidence):
             return f"The releases contradict the exact analysis ({bound}, above the exact worst case): {_CAUSE}."
         return None
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The bounds, how they were found, and how they stand to the exact verdict."""
         yield statistics_section(self.test, known.agreement)
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The test."""
         return {"statistical.test": self.test.to_dict()}
 
@@ -94,10 +94,10 @@ class SequentialEvidence(ReleasesEvidence):
     name = "sequential"
     position = 31
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The wealth of the bettors, and after how many pairs the claim fell."""
         yield sequential_section(self.test)
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The test."""
         return {"statistical.sequential": self.test.to_dict()}

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from dpverdict.audit.distinguishing.result import DistinguishingTest, Event, LedgerRow, Role, StatisticalWitness
 from dpverdict.audit.distinguishing.sequential import SequentialTest
-from dpverdict.audit.reports.drawing import Box
+from dpverdict.audit.reports.drawing import PlotBox
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.numerics.text import at_least, at_most, rounded_text
@@ -63,7 +63,7 @@ def statistics_section(test: DistinguishingTest, agreement: str | None) -> Secti
     """What the samples say, what the bounds cost, and how it stands to the exact audit (in a sentence of its own)."""
     words = RECORDED if test.recorded else RELEASED
     boxes, outcome = measured_boxes(test), "refuted" if test.refuted else "not refuted"
-    named = _outcome(test, outcome, "for the refutation, and for each of the bounds below")
+    named = _outcome_row(test, outcome, "for the refutation, and for each of the bounds below")
     named |= _bounds(test, "" if test.delta is None else f"delta = {rounded_text(test.delta)}")
     if boxes:
         named["rectangles"] = (
@@ -95,7 +95,7 @@ def statistics_section(test: DistinguishingTest, agreement: str | None) -> Secti
 def sequential_section(test: SequentialTest) -> Section:
     """What the pairs say, the bettors, and, of a refuted claim, the one that won."""
     outcome = "not refuted" if test.stopped_at is None else f"refuted after {test.stopped_at} pairs of releases"
-    named = _outcome(test, outcome, "however often one looks")
+    named = _outcome_row(test, outcome, "however often one looks")
     named["wealth"] = f"{test.e_value:.4g}; it starts at 1, and does not grow in the mean if the claim holds"
     named |= _bounds(test, "the delta of the claim")
     named |= {
@@ -107,7 +107,7 @@ def sequential_section(test: SequentialTest) -> Section:
     bettors = Table(
         caption="Bettors: the weighted mean of their wealths counts", header=("score", "weight"), rows=scores
     )
-    winner = () if test.witness is None else (_winner(test.witness),)
+    winner = () if test.witness is None else (_table_of_score(test.witness),)
     text = (
         f"Found {RELEASED.origin}, pair by pair, up to the pair at which the claim fell. Such a test can refute the "
         "claim, with the stated error probability; it never certifies it."
@@ -121,7 +121,7 @@ def sequential_section(test: SequentialTest) -> Section:
     )
 
 
-def _outcome(test: DistinguishingTest | SequentialTest, outcome: str, error: str) -> dict[str, str]:
+def _outcome_row(test: DistinguishingTest | SequentialTest, outcome: str, error: str) -> dict[str, str]:
     return {
         "claim": f"{test.claim.describe()}: {outcome}",
         "error probability": f"at most {rounded_text(test.error_probability)}, {error}",
@@ -139,11 +139,11 @@ def _bounds(test: DistinguishingTest | SequentialTest, delta: str) -> dict[str, 
     return named
 
 
-def measured_boxes(test: DistinguishingTest) -> list[Box]:
+def measured_boxes(test: DistinguishingTest) -> list[PlotBox]:
     """The rectangles in which the trade-off function lies, all at once; those that say nothing are left out."""
     region = test.region
     sides = zip(region.alpha_lower, region.alpha_upper, region.beta_lower, region.beta_upper, strict=True)
-    boxes = [Box(*(float(side) for side in box)) for box in sides]
+    boxes = [PlotBox(*(float(side) for side in box)) for box in sides]
     return [box for box in boxes if box.alpha_upper - box.alpha_lower < 1 and box.beta_upper - box.beta_lower < 1]
 
 
@@ -204,43 +204,43 @@ def _comparison(event: Event) -> str:
 
 def _witness_table(witness: StatisticalWitness, words: Words) -> Table:
     row = witness.row
-    named = {"violated": _rounded(witness.inequality)}
+    named = {"violated": _with_rounded_numbers(witness.inequality)}
     if row.event is not None:
-        named["event"] = _rounded(f"{row.event.describe()} ({row.event.order.value})")
+        named["event"] = _with_rounded_numbers(f"{row.event.describe()} ({row.event.order.value})")
     if row.counts is not None:
         counts = row.counts
         first, second = words.sides
         named[first] = "{} times in {} {}".format(*counts.of_dataset, words.drawn)
         named[second] = "{} times in {} {}".format(*counts.of_neighbour, words.drawn)
     if row.payoff is not None:
-        named["payoff"] = _named(row.payoff)
+        named["payoff"] = _words_and_numbers(row.payoff)
     named["decided on trials"] = row.confirmed
     named[words.given] = f"of shape {witness.dataset_shape} and {witness.neighbour_shape}"
-    named["score"] = _named(witness.score)
+    named["score"] = _words_and_numbers(witness.score)
     return facts(named, caption="The event that contradicts the claim")
 
 
 _LONG_NUMBER: Final = re.compile(r"(?<![\w.])-?\d+\.\d{6,}(?:e[+-]?\d+)?(?![\w.])")
 
 
-def _rounded(text: str) -> str:
+def _with_rounded_numbers(text: str) -> str:
     """A text with its long numbers to six digits: the JSON has them all.
 
-    >>> _rounded("score <= -1.3827947658717772 (p <= 1.4880005524189592e-10)")
+    >>> _with_rounded_numbers("score <= -1.3827947658717772 (p <= 1.4880005524189592e-10)")
     'score <= -1.38279 (p <= 1.488e-10)'
     """
     return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text)
 
 
-def _named(values: Mapping[str, object]) -> str:
+def _words_and_numbers(values: Mapping[str, object]) -> str:
     """What a score or a payoff is: its words and single numbers; its arrays are in the JSON."""
     short = {name: value for name, value in values.items() if not isinstance(value, list | tuple | dict)}
-    said = _rounded(", ".join(f"{name} {value}" for name, value in short.items()))
+    said = _with_rounded_numbers(", ".join(f"{name} {value}" for name, value in short.items()))
     left = [name for name in values if name not in short]
     return f"{said}; {' and '.join(left)}: in the JSON" if left else said
 
 
-def _winner(witness: Mapping[str, Any]) -> Table:
+def _table_of_score(witness: Mapping[str, Any]) -> Table:
     """Which score won, and on what: the document holds the rest."""
     evidence, score = witness["evidence"], witness["score"]
     name = score.get("name", score.get("kind")) if isinstance(score, dict) else score

@@ -8,7 +8,7 @@ from typing import final
 
 from dpverdict.audit.implementation.tap.confirmation import Confirmation
 from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, TapVerdict
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.numerics.text import rounded_text
 
@@ -36,7 +36,7 @@ class TapEvidence(Evidence):
         confirmed = self.confirmation is not None and self.confirmation.refuted
         return confirmed or self.verdict.status is TapStatus.REFUTED
 
-    def contradiction(self, known: Known) -> str | None:
+    def contradiction(self, known: OtherEvidence) -> str | None:
         """That it refutes the claim, if nothing else does."""
         if not self.refutes or known.refuting - {self.name}:
             return None
@@ -48,7 +48,7 @@ class TapEvidence(Evidence):
         error = f"error probability {rounded_text(self.confirmation.error_probability)}"
         return f"What the noise tap found refutes {claim} on {fresh} ({error}): {self.verdict.reason}."
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """One row for each place where noise was added; and the test of what was found."""
         tap = self.verdict
         text = [f"{tap.status.name.replace('_', ' ')}: {tap.reason}. Of this pair, along the recorded draws."]
@@ -76,7 +76,7 @@ class TapEvidence(Evidence):
                 text=(self.confirmation.text() + ".",),
             )
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """What it saw, and the test of it."""
         found: dict[str, object] = {"tap": self.verdict.to_dict()}
         return found if self.confirmation is None else {**found, "tap_confirmation": self.confirmation.to_dict()}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, TypedDict, final
 from dpverdict.audit.documents.schema import described
 from dpverdict.audit.documents.values import StatusName, TracedLineFields
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
 from dpverdict.audit.tracing.verdict import EXACTLY, TracedVerdict
 from dpverdict.numerics.text import at_least, at_most
@@ -83,7 +83,7 @@ class TracedEvidence(Evidence):
             said.append(f"a pair with {at_least(verdict.found_up_to, 6)}")
         return ", ".join(said) or "nothing"
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The table of the releases; and the pair that breaks the claim."""
         verdict = self.verdict
         header = ("line", "statistic", "a record moves it by", "noise", "spent")
@@ -105,7 +105,7 @@ class TracedEvidence(Evidence):
                 tables=(Table(rows=tuple((str(one),) for one in verdict.witness["words"][:1])),),
             )
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The verdict, without what the report says elsewhere."""
         found = self.verdict.to_dict()
         return {"traced": {name: found[name] for name in TracedFields.__annotations__}}

@@ -2,7 +2,7 @@
 
 Two accounts of the same releases. The claims, composed by the theorem of their kind, hold of black boxes too, if every
 one of them is true. The losses of the worst pairs, composed exactly, need mechanisms of known structure and no claim.
-Both take the releases for made from one dataset under one neighbouring relation.
+Both assume that all releases are made from one dataset, under one neighbouring relation.
 """
 
 from __future__ import annotations

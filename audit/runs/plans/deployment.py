@@ -158,7 +158,7 @@ def _texts(name: str, value: object) -> tuple[str, ...]:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class RegistryEntry:
     """A release as an entry of the registry.
 
     Attributes:
@@ -172,7 +172,7 @@ class Entry:
     missing: tuple[str, ...]
 
 
-def registry_entry(title: str, deployment: Deployment, found: Mapping[str, object]) -> Entry:
+def registry_entry(title: str, deployment: Deployment, found: Mapping[str, object]) -> RegistryEntry:
     """The entry of a release: what is stated, and what the audits found.
 
     Args:
@@ -192,7 +192,7 @@ def registry_entry(title: str, deployment: Deployment, found: Mapping[str, objec
     }
     reached = next((tier - 1 for tier in (1, 2, 3) if wanted[tier]), 3)
     slug = re.sub(r"[^a-z0-9]+", "-", str(values["name"]).lower()).strip("-") or "release"
-    return Entry(
+    return RegistryEntry(
         fields={
             "url_slug": slug,
             "status": "Draft",

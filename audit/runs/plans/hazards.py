@@ -127,14 +127,14 @@ def _parameters(facts: Facts) -> Line:
         bad = facts.account.status is Status.REFUTED
         answer = Answer.PASS if good else Answer.FAIL if bad else Answer.NOT_SHOWN
         return name, answer, f"the worst pairs, composed: {facts.account.summary()}"
-    if composed is not None and _promises(composed.guarantee, budget) and _kept(facts)[1] is Answer.PASS:
+    if composed is not None and _implies(composed.guarantee, budget) and _kept(facts)[1] is Answer.PASS:
         answer = Answer.PASS if _one_relation(facts) else Answer.NOT_SHOWN
         return name, answer, f"claims together {composed.guarantee.describe()}, budget {budget.describe()}"
     said = "" if composed is None else f"; the claims together say {composed.guarantee.describe()}"
     return name, Answer.NOT_SHOWN, f"budget {budget.describe()}: not every release is certified{said}"
 
 
-def _promises(guarantee: Guarantee, budget: Guarantee) -> bool:
+def _implies(guarantee: Guarantee, budget: Guarantee) -> bool:
     """Whether one guarantee certainly implies another, of those that state an epsilon."""
     if isinstance(budget, PureDP):
         return isinstance(guarantee, PureDP) and guarantee.epsilon <= budget.epsilon
@@ -255,7 +255,7 @@ def _findings(facts: Facts, names: Sequence[str]) -> tuple[list[str], list[str]]
     return failed, passed
 
 
-def _looked(name: str, failed: Sequence[str], passed: Sequence[str]) -> Line:
+def _line_of_findings(name: str, failed: Sequence[str], passed: Sequence[str]) -> Line:
     if failed:
         return name, Answer.FAIL, "; ".join(failed)
     if passed:
@@ -264,13 +264,13 @@ def _looked(name: str, failed: Sequence[str], passed: Sequence[str]) -> Line:
 
 
 def _times(facts: Facts) -> Line:
-    return _looked("the time of a call tells nothing", *_findings(facts, (TIMES,)))
+    return _line_of_findings("the time of a call tells nothing", *_findings(facts, (TIMES,)))
 
 
 def _calls(facts: Facts) -> Line:
     flagged, quiet = _findings(facts, FLAGGED)
     breaking, fine = _findings(facts, ())
-    return _looked(
+    return _line_of_findings(
         "calls draw fresh noise, and leave nothing behind", tuple(dict.fromkeys((*flagged, *breaking))), (*quiet, *fine)
     )
 
@@ -286,7 +286,7 @@ def _bounds(facts: Facts) -> Line:
     return name, Answer.NOT_SHOWN, said
 
 
-def _stated(name: str, facts: Facts, *fields: str) -> Line:
+def _line_of_statement(name: str, facts: Facts, *fields: str) -> Line:
     said = [found for found in (facts.deployment.stated(one) for one in fields) if found is not None]
     words = ", ".join(fields)
     evidence = (
@@ -297,15 +297,15 @@ def _stated(name: str, facts: Facts, *fields: str) -> Line:
 
 def _tuning(facts: Facts) -> Line:
     name = "looking at the data beforehand, and tuning on them, is paid for"
-    return _stated(name, facts, "preprocessing_and_hyperparameter_tuning")
+    return _line_of_statement(name, facts, "preprocessing_and_hyperparameter_tuning")
 
 
 def _clear(facts: Facts) -> Line:
-    return _stated("nothing is published in the clear beside the releases", facts, "unprotected_quantities")
+    return _line_of_statement("nothing is published in the clear beside the releases", facts, "unprotected_quantities")
 
 
 def _trust(facts: Facts) -> Line:
-    return _stated("those who see the raw data are named and trusted", facts, "model_name", "actors")
+    return _line_of_statement("those who see the raw data are named and trusted", facts, "model_name", "actors")
 
 
 def _access(facts: Facts) -> Line:

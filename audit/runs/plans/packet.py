@@ -2,8 +2,8 @@
 
 It has the unit of privacy and the relation, the claim of every release and of all together, what was certified, what
 was only tested and what was not shown, the hazards as a checklist, an entry for the registry of deployments, hashes of
-what ran, and how to run it again. Controls stand apart: they are releases of nobody. Nothing here is a new finding;
-what the plan states of itself is said to be stated.
+what ran, and how to run it again. Controls are listed apart: they are wrong on purpose, and not released. Nothing here
+is a new finding; what the plan states of itself is said to be stated.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> Pac
             "account": None if account is None else account.summary(),
         },
         "releases": [
-            _release(one, claim, relation, mu)
+            _release_fields(one, claim, relation, mu)
             for one, claim, relation, mu in zip(releases, claims, relations, mus, strict=True)
         ],
         "controls": [
@@ -217,7 +217,7 @@ def _as_epsilon(claim: Guarantee) -> str | None:
     return None if epsilon is None else f"epsilon {at_most(epsilon, 4)} at delta {decimal(delta, 6)}"
 
 
-def _release(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | str) -> dict[str, object]:
+def _release_fields(one: AuditResult, claim: Guarantee | None, relation: str, mu: Mu | str) -> dict[str, object]:
     """What is known of one release."""
     exact: Any = one.fields.get("exact") or {}
     summary: Any = one.fields.get("summary") or {}
@@ -286,12 +286,15 @@ def _for_the_registry(facts: Facts, hazards: Sequence[Hazard]) -> dict[str, obje
         found["variant_name"] = _VARIANTS[type(guarantee)]
         found["composition"] = f"{facts.composed.rule}: {guarantee.describe()}"
         if isinstance(guarantee, ZeroConcentratedDP):
-            found["privacy_parameters"] = {"rho": _above(guarantee.rho)}
+            found["privacy_parameters"] = {"rho": _float_above_or_zero(guarantee.rho)}
         else:
             delta = own_delta(guarantee)
             epsilon = promised_epsilon(guarantee, delta)
             if epsilon is not None:
-                found["privacy_parameters"] = {"epsilon": _above(epsilon), "delta": _above(delta)}
+                found["privacy_parameters"] = {
+                    "epsilon": _float_above_or_zero(epsilon),
+                    "delta": _float_above_or_zero(delta),
+                }
     known = sorted({relation for relation in facts.relations if relation})
     if known:
         found["privacy_unit_details"] = f"Neighbouring datasets: {' and '.join(known)}, one record of the data."
@@ -305,7 +308,7 @@ def _for_the_registry(facts: Facts, hazards: Sequence[Hazard]) -> dict[str, obje
     return found
 
 
-def _above(value: Fraction) -> float:
+def _float_above_or_zero(value: Fraction) -> float:
     return float_above(value) if value else 0.0
 
 

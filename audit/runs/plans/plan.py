@@ -110,7 +110,7 @@ class PlannedAudit:
 
     @property
     def control(self) -> bool:
-        """Whether it is wrong on purpose: no release of anyone's, but a check that the audit finds what it has to."""
+        """Whether it is wrong on purpose: a check that the audit finds what it has to, which is not released."""
         return self.expect is Expected.REFUTED
 
 
@@ -189,7 +189,7 @@ def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
     shared = parse_limits(head.timeout, head.memory)
     audits: list[PlannedAudit] = []
     for number, entry in enumerate([*entries, *recorded], start=1):
-        audit = (_audit if number <= len(entries) else _scores)(entry, number, folder, shared)
+        audit = (_audit_of_table if number <= len(entries) else _scores)(entry, number, folder, shared)
         for other in audits:
             if audit.anchor == other.anchor:
                 remedy = f"{other.name!r} is too much like it: give each audit another name"
@@ -251,10 +251,10 @@ def _scores(table: Mapping[str, object], number: int, folder: Path, shared: Limi
     files = parts(ScoresRequest, "names")
     asked = {keys[key]: str(folder / str(word)) if keys[key] in files else word for key, word in words.items()}
     request = converted({"claim": None, **asked}, ScoresRequest, "scores")
-    return _planned(entry, request, f"{number} recorded scores", "recorded scores", shared)
+    return _planned_audit(entry, request, f"{number} recorded scores", "recorded scores", shared)
 
 
-def _audit(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:
+def _audit_of_table(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:
     entry, keys = _entry(table, Request, "audit", number), _keys(Request)
     if "mechanism" not in table:
         raise InvalidValue("audit.mechanism", None, f"given for audit {number}", 'add mechanism = "..."')
@@ -267,14 +267,14 @@ def _audit(table: Mapping[str, object], number: int, folder: Path, shared: Limit
             raise InvalidValue(f"audit.{key}", value, "a key of [[audit]]", remedy)
     asked = _in_words({key: table[key] for key in keys if key in table}, "audit", kept=("exact_only",))
     for key, what in {key: said["names"] for key, said in parts(Request, "names").items() if key in asked}.items():
-        asked[key] = _placed(str(asked[key]), folder, is_path=what == "file")
+        asked[key] = _path_from_plan(str(asked[key]), folder, is_path=what == "file")
     words = {key.replace("-", "_"): word for key, word in _in_words(options, "audit").items()}
     request = converted({**asked, "options": words}, Request, "audit")
     mechanism = str(table["mechanism"])
-    return _planned(entry, request, f"{number} {mechanism}", mechanism, shared)
+    return _planned_audit(entry, request, f"{number} {mechanism}", mechanism, shared)
 
 
-def _planned(entry: PlanEntry, request: AnyRequest, called: str, mechanism: str, shared: Limits) -> PlannedAudit:
+def _planned_audit(entry: PlanEntry, request: AnyRequest, called: str, mechanism: str, shared: Limits) -> PlannedAudit:
     """The audit of an entry.
 
     Args:
@@ -303,7 +303,7 @@ def _planned(entry: PlanEntry, request: AnyRequest, called: str, mechanism: str,
     )
 
 
-def _placed(text: str, folder: Path, *, is_path: bool) -> str:
+def _path_from_plan(text: str, folder: Path, *, is_path: bool) -> str:
     """A relative path, alone or before ``:function``, from the folder of the plan."""
     if names_a_callable(text):
         where, _, function = text.rpartition(":")
@@ -318,12 +318,12 @@ def _whole_numbers_in_words(table: Mapping[str, object]) -> dict[str, object]:
 
 def _in_words(table: Mapping[str, object], name: str, kept: Collection[str] = ()) -> dict[str, object]:
     """The values of a table as they would stand on the command line, and what is kept as it is."""
-    return {key: value if key in kept else _word(value, f"{name}.{key}") for key, value in table.items()}
+    return {key: value if key in kept else _value_in_words(value, f"{name}.{key}") for key, value in table.items()}
 
 
-def _word(value: object, name: str) -> str:
+def _value_in_words(value: object, name: str) -> str:
     if isinstance(value, list):
-        return ",".join(_word(part, name) for part in value)
+        return ",".join(_value_in_words(part, name) for part in value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise InvalidValue(name, value, "a text, a number or a list of numbers", "write it as on the command line")
     return str(value)

@@ -77,7 +77,7 @@ def render_junit(result: PlanResult) -> str:
 
     A plan of controls alone is one failure more, because each of its audits is a success.
     """
-    failed = [one for one in result.results if one.status is not None and not _good(one, result)]
+    failed = [one for one in result.results if one.status is not None and not _leaves_exit_code_0(one, result)]
     failures = len(failed) + result.controls_alone
     errors = sum(one.status is None for one in result.results)
     suites = ElementTree.Element("testsuites")
@@ -102,7 +102,7 @@ def render_junit(result: PlanResult) -> str:
         case = ElementTree.SubElement(
             suite, "testcase", classname="dpverdict", name=_xml(one.audit.name), time=f"{one.seconds:.3f}"
         )
-        if not _good(one, result):
+        if not _leaves_exit_code_0(one, result):
             kind = "error" if one.status is None else "failure"
             problem = one.answer if one.status is None else f"{status_of(one)}, expected {one.audit.expect.value}"
             if one.met:
@@ -171,12 +171,12 @@ def print_plan(result: PlanResult) -> None:
 
 def said_result(one: AuditResult, result: PlanResult) -> str:
     """What an audit means for the exit code of the plan."""
-    if one.met and not _good(one, result):
+    if one.met and not _leaves_exit_code_0(one, result):
         return "not decided"
     return "as expected" if one.met else "NOT as expected"
 
 
-def _good(one: AuditResult, result: PlanResult) -> bool:
+def _leaves_exit_code_0(one: AuditResult, result: PlanResult) -> bool:
     """Whether an audit by itself leaves the exit code of the plan at 0."""
     return one.decided or (one.met and result.plan.accept_not_refuted)
 

@@ -56,7 +56,7 @@ class AuditResult:
         page: the report as part of a page; empty if it could not be run.
         error: why it could not be run; None if it was.
         seconds: what it took when it was run.
-        files: what code of the user's was in, or read.
+        files: what the user's code was in, or read.
         provenance: what the result rests on, as `Provenance.to_json` has it; None for this package alone.
     """
 
@@ -104,7 +104,7 @@ class PlanResult:
 
     @property
     def files(self) -> dict[str, str]:
-        """The files that code of the user's was in, or read, by a word for each."""
+        """The files that the user's code was in, or read, by a word for each."""
         return {f"the file {path} that {one.audit.name} used": path for one in self.results for path in one.files}
 
     @property

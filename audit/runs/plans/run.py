@@ -78,19 +78,19 @@ def run_plan(plan: Plan, journal: Journal, bar: Bar | None = None, limits: Limit
         bar: told how far the run is.
         limits: of each audit that the plan sets none for.
     """
-    seed, created = _start(plan, journal)
+    seed, created = _seed_and_first_start(plan, journal)
     results = []
     for number, audit in enumerate(plan.audits):
         if bar is not None:
             bar("audits", number, len(plan.audits))
         limited = dataclasses.replace(audit, limits=audit.limits.merge(limits))
-        results.append(_result(plan, limited, seed, created, journal, bar))
+        results.append(_result_of_audit(plan, limited, seed, created, journal, bar))
     if bar is not None:
         bar("audits", len(plan.audits), len(plan.audits))
     return PlanResult(plan=plan, seed=seed, created=created, results=tuple(results))
 
 
-def _start(plan: Plan, journal: Journal) -> tuple[int, datetime]:
+def _seed_and_first_start(plan: Plan, journal: Journal) -> tuple[int, datetime]:
     """The seed and the time of the first start."""
     kept = journal.read("start")
     if kept is None:
@@ -109,13 +109,13 @@ def _start(plan: Plan, journal: Journal) -> tuple[int, datetime]:
     return check_seed(seed), datetime.fromisoformat(first["created"])
 
 
-def _result(
+def _result_of_audit(
     plan: Plan, audit: PlannedAudit, seed: int, created: datetime, journal: Journal, bar: Bar | None
 ) -> AuditResult:
     request = plan.request_of(audit, seed)
     try:
         name = _entry(audit, request, created)
-        kept = _kept(journal, name, audit)
+        kept = _kept_entry(journal, name, audit)
         if kept is None:
             trials = journal.part(name)
             kept = _run(audit, request, created, trials, bar)
@@ -137,7 +137,7 @@ def _result(
     )
 
 
-def _kept(journal: Journal, name: str, audit: PlannedAudit) -> dict[str, Any] | None:
+def _kept_entry(journal: Journal, name: str, audit: PlannedAudit) -> dict[str, Any] | None:
     """The entry of an audit, if there is one and all that it rests on is as it was."""
     content = journal.read(name)
     if content is None:

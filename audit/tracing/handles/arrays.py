@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
 from dpverdict.audit.tracing.handles.released import Followed, Released, plain
+from dpverdict.audit.tracing.handles.tape import Tape
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, directed
-from dpverdict.audit.tracing.rules.facts import Noise, Rows, Total
+from dpverdict.audit.tracing.rules.facts import Noise, Rows, Total, added
 from dpverdict.audit.tracing.rules.operations import Operand
 from dpverdict.audit.tracing.rules.records import key_to_json
-from dpverdict.audit.tracing.tape import Tape
 
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
 """How each function of NumPy that is covered acts on followed arrays; `functions` fills it."""
@@ -106,6 +108,9 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
             no(self, f"np.{name} with {', '.join(kwargs)}", "use np.where")
         if any(type(one) in (list, tuple) for one in args):
             args = tuple(FUNCTIONS["array of"](one) if type(one) in (list, tuple) else one for one in args)
+        if any(isinstance(one, Released) for one in args) and all(is_noise(one) for one in args
+                                                                  if isinstance(one, Followed)):  # fmt: skip
+            return _after_release(tape, name, function, args)
         if any(isinstance(one, Released) for one in args):
             tape.refuse("data together with a noisy value, which decides how they are used",
                         "clip and scale data by public numbers only")  # fmt: skip
@@ -536,12 +541,34 @@ def _whole_quotient(tape: Tape, name: str, function: Any, args: Sequence[Any]) -
     return applied("remainder", [one, divisor], value, dtype=dtype_of(value))
 
 
+def _after_release(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any:
+    """Fresh draws put to a noisy value: they are used by themselves, and what is made is free.
+
+    A second draw of a one-sided law that is subtracted makes noise of both.
+    """
+    if name == "subtract" and is_noise(args[1]) and isinstance(args[0], Released) and len(args[0]._dpv_pending) == 1:
+        whole = tape.made_two_sided(args[0]._dpv_pending[0], args[1]._dpv_noise)
+        if whole is not None:
+            return Released(tape, function(args[0]._dpv_value, raw(args[1])), (whole,))
+    values = []
+    for one in args:
+        if isinstance(one, FollowedArray):
+            assert one._dpv_noise is not None
+            tape.use(one._dpv_noise)
+            values.append(raw(one))
+        else:
+            values.append(plain(one))
+    return Released(tape, function(*values))
+
+
 def _with_noise(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any:
     """Draws times a public number, and draws added to a statistic or to a public number."""
     if len(args) == 1:
         (one,) = args
         if name in ("negative", "positive"):
-            return FollowedArray(tape, None, function(raw(one)), noise=one._dpv_noise)
+            own: Noise = one._dpv_noise
+            return FollowedArray(tape, None, function(raw(one)), noise=_times(own, -1.0, own.scale)
+                                 if name == "negative" else own)  # fmt: skip
         tape.refuse(f"np.{name} of noise", "add the noise to a statistic, and compute with the noisy value")
     one, other = args
     if name in ("multiply", "true_divide") and is_noise(one) != is_noise(other):
@@ -555,10 +582,10 @@ def _with_noise(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> An
         if made.parameter is not None and np.any(np.abs(np.asarray(factor)) != 1):
             tape.refuse("whole-number noise times a factor", "draw it with the parameter that is meant")
         shape = np.shape(value)
+        made = made.broadcast(shape)
         size = np.broadcast_to(np.abs(np.asarray(factor, dtype=np.float64)), shape)
-        scale = directed(function, np.broadcast_to(made.scale, shape), size, up=False)
-        return FollowedArray(tape, None, value, noise=Noise(
-            made.law, made.parameter, np.array(np.broadcast_to(made.numbers, shape)), np.asarray(scale)))  # fmt: skip
+        scale = np.asarray(directed(function, made.scale, size, up=False))
+        return FollowedArray(tape, None, value, noise=_times(made, factor, scale, over=name == "true_divide"))
     if name not in ("add", "subtract"):
         tape.refuse(f"np.{name} of noise", "add the noise to a statistic, and compute with the noisy value")
     if is_noise(one) and is_noise(other):
@@ -572,6 +599,19 @@ def _with_noise(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> An
         return Released(tape, value[()] if value.ndim == 0 else value, (release,))
     tape.use(noise._dpv_noise)
     return Released(tape, value[()] if value.ndim == 0 else value)
+
+
+def _times(noise: Noise, factor: Any, scale: Any, *, over: bool = False) -> Noise:
+    """Draws times, or over, public numbers; the factors of their terms are exact, the scale is rounded down."""
+    terms = noise.terms
+    if terms is not None:
+        numbers = np.broadcast_to(np.asarray(factor, dtype=np.float64), noise.shape).ravel().tolist()
+        if any(not np.isfinite(one) or (over and one == 0) for one in numbers):
+            terms = None
+        else:
+            exact = [1 / Fraction(one) if over else Fraction(one) for one in numbers]
+            terms = tuple(added((), one, times) for one, times in zip(terms, exact, strict=True))
+    return replace(noise, scale=scale, terms=terms)
 
 
 def key_of(key: Any) -> Any:

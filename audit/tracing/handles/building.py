@@ -11,7 +11,7 @@ import numpy as np
 from dpverdict.audit.tracing.handles.arrays import settled
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released
-from dpverdict.audit.tracing.tape import current
+from dpverdict.audit.tracing.handles.tape import current
 
 
 def making(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ import contextlib
 import math
 import random
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, final
 
@@ -30,10 +30,13 @@ from dpverdict.audit.tracing.handles.arrays import (
     settled,
 )
 from dpverdict.audit.tracing.handles.building import making
+from dpverdict.audit.tracing.handles.coins import coins_for
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
+from dpverdict.audit.tracing.handles.tape import Tape, current
+from dpverdict.audit.tracing.rules.bounds import directed
 from dpverdict.audit.tracing.rules.facts import Total
-from dpverdict.audit.tracing.tape import Tape, current
+from dpverdict.audit.tracing.source.generators import ReadyMade
 
 _FRESH: Final = np.random.default_rng()
 
@@ -122,6 +125,27 @@ def geometric(p: Any, size: Any = None) -> Any:
     return _noise("geometric", lambda shape: _FRESH.geometric(float(p), shape), 0, 1.0, size, float(p))
 
 
+def exponential(scale: Any = 1.0, size: Any = None) -> Any:
+    """Exponential draws: the difference of two is Laplace noise, and the largest of scores with them is a choice."""
+    return _noise("exponential", lambda shape: _FRESH.exponential(size=shape), 0.0, scale, size)
+
+
+def standard_exponential(size: Any = None, dtype: Any = None, method: Any = "zig", out: Any = None) -> Any:
+    """Exponential draws of scale 1."""
+    _no_more({"out": out}, "standard_exponential")
+    if dtype is not None and np.dtype(dtype) != np.float64:
+        _refuse("noise of single precision", "leave dtype out")
+    return exponential(1.0, size)
+
+
+def expovariate(lambd: Any = 1.0) -> Any:
+    """Exponential draws of a rate; the scale is rounded down, as less noise protects less."""
+    rate = _public(lambd, "a rate")
+    if np.ndim(rate) or not 0 < float(rate) < math.inf:
+        _refuse("exponential draws of a rate that is no number > 0")
+    return exponential(float(directed(np.true_divide, np.asarray(1.0), np.asarray(float(rate)), up=False)))
+
+
 def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args: Any, **given: Any) -> Any:
     """One outcome, with probabilities in proportion to exp(score)."""
     tape, p = _tape(), settled(p)
@@ -146,9 +170,27 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args:
     return Released(tape, picked if size is None else np.array([picked]))
 
 
+def uniform_of_records(size: Any = None, *args: Any, **given: Any) -> Any:
+    """Uniform random numbers, one for each record of which the number is no public one: for a Poisson sample."""
+    found = None if args or any(one is not None for one in given.values()) else coins_for(settled(size))
+    if found is None:
+        _refuse("uniform random numbers", "noise by laplace, normal, gumbel, exponential, geometric and "
+                "choice(p=...) is covered, and a Poisson sample of records under add-or-remove-one, "
+                "x[rng.random(len(x)) < 0.1]")  # fmt: skip
+    return found
+
+
+def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+    """The same, by another name."""
+    between_0_and_1 = type(low) in (int, float) and type(high) in (int, float) and (low, high) == (0, 1)
+    return uniform_of_records(size) if between_0_and_1 else uniform_of_records()
+
+
 def _not_covered(name: str) -> Callable[..., Any]:
     def refused(*args: Any, **given: Any) -> NoReturn:
-        _refuse(f"random numbers by {name}", "laplace, normal, gumbel, geometric and choice(p=...) are covered")
+        _refuse(
+            f"random numbers by {name}", "laplace, normal, gumbel, exponential, geometric and choice(p=...) are covered"
+        )
 
     return refused
 
@@ -158,15 +200,30 @@ _DRAWS: Final[dict[str, Callable[..., Any]]] = {
     "normal": normal,
     "standard_normal": standard_normal,
     "gumbel": gumbel,
+    "exponential": exponential,
+    "standard_exponential": standard_exponential,
     "geometric": geometric,
     "choice": choice,
     "randn": lambda *shape: normal(size=shape or None),
+    "random": uniform_of_records,
+    "random_sample": uniform_of_records,
+    "rand": lambda *shape: uniform_of_records(shape),
+    "uniform": uniform,
 }
+
+
+_PLAIN_DRAWS: Final[dict[str, Callable[..., Any]]] = {
+    "gauss": lambda mu=0.0, sigma=1.0: normal(mu, sigma),
+    "normalvariate": lambda mu=0.0, sigma=1.0: normal(mu, sigma),
+    "expovariate": expovariate,
+}
+"""Of Python's own generators."""
+_PLAIN_KINDS: Final = (random.Random, random.SystemRandom)
 
 
 @final
 class FollowedGenerator:
-    """A generator that is followed; it looks like one of NumPy."""
+    """A generator that is followed; it looks like one of NumPy, or of Python."""
 
     def __init__(self, kind: type = np.random.Generator) -> None:
         self._dpv_kind = kind
@@ -178,11 +235,19 @@ class FollowedGenerator:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in _DRAWS:
-            return _DRAWS[name]
+        draws = _PLAIN_DRAWS if self._dpv_kind in _PLAIN_KINDS else _DRAWS
+        if name in draws:
+            return draws[name]
         if not hasattr(self._dpv_kind, name):
             raise AttributeError(f"{self._dpv_kind.__name__!r} object has no attribute {name!r}")
+        if not callable(getattr(self._dpv_kind, name)):
+            _refuse(f".{name} of a generator, by which its state may be set", "draw numbers from it alone")
         return _not_covered(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "_dpv_kind":
+            _refuse(f"an attribute {name} of a generator that is set", "draw numbers from it alone")
+        object.__setattr__(self, name, value)
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
         _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
@@ -207,8 +272,34 @@ def _state(seed: Any = None) -> Any:
     return FollowedGenerator(np.random.RandomState)
 
 
-def _gauss(mu: Any = 0.0, sigma: Any = 1.0) -> Any:
-    return normal(mu, sigma)
+def _of_bits(bits: Any = None, *args: Any, **given: Any) -> Any:
+    """np.random.Generator(np.random.PCG64())."""
+    if args or given or not isinstance(bits, _Bits):
+        _refuse("np.random.Generator of something else than a new bit generator", "write np.random.default_rng()")
+    return FollowedGenerator()
+
+
+@final
+class _Bits:
+    """What a generator is made of; it was started by the operating system."""
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+    __copy__ = __deepcopy__
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+
+def _new_bits(seed: Any = None) -> Any:
+    _started(seed)
+    return _Bits()
+
+
+def _python_generator(seed: Any = None) -> Any:
+    _started(seed)
+    return FollowedGenerator(_PLAIN_KINDS[0])
 
 
 # scipy.stats ----------------------------------------------------------------------------------------------------------
@@ -225,6 +316,11 @@ def _rvs(self: Any, *args: Any, **given: Any) -> Any:
     if name in ("laplace", "norm", "gumbel_r"):
         loc, scale, size = _parsed(args, given)
         return {"laplace": laplace, "norm": normal, "gumbel_r": gumbel}[name](loc, scale, size)
+    if name == "expon":
+        loc, scale, size = _parsed(args, given)
+        if np.any(np.asarray(loc)):
+            _refuse("exponential draws that start elsewhere than at 0", "leave loc out")
+        return exponential(scale, size)
     if name == "dlaplace":
         rate, *rest = args if args else (given.pop("a"),)
         loc, _, size = _parsed((*rest[:1], 1, *rest[1:]) if rest else (), {**given, "scale": 1})
@@ -232,7 +328,7 @@ def _rvs(self: Any, *args: Any, **given: Any) -> Any:
             _refuse("discrete Laplace noise with several parameters")
         return _noise("two-sided geometric", lambda shape: _plain_dlaplace(float(rate), shape), loc, 1.0, size,
                       float(rate))  # fmt: skip
-    _refuse(f"random numbers by scipy.stats.{name}", "laplace, norm, gumbel_r and dlaplace are covered")
+    _refuse(f"random numbers by scipy.stats.{name}", "laplace, norm, gumbel_r, expon and dlaplace are covered")
 
 
 def _parsed(args: Sequence[Any], given: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -249,6 +345,56 @@ def _parsed(args: Sequence[Any], given: dict[str, Any]) -> tuple[Any, Any, Any]:
 def _plain_dlaplace(rate: float, shape: Any) -> Any:
     p = -math.expm1(-rate)
     return _FRESH.geometric(p, shape) - _FRESH.geometric(p, shape)
+
+
+# other libraries ------------------------------------------------------------------------------------------------------
+
+
+def softmax(x: Any, axis: Any = None) -> Any:
+    """The weights of a choice by scores, as scipy.special has it."""
+    if axis not in (None, 0, -1) or np.ndim(x) != 1:
+        _refuse("softmax of several vectors of scores", "choose by one")
+    weights = np.exp(x - np.max(x))
+    return weights / np.sum(weights)
+
+
+def _of_libraries() -> Iterator[tuple[Any, str, Any]]:
+    """Functions of libraries that are loaded, and that are given data."""
+    special: Any = sys.modules.get("scipy.special")
+    if special is not None:
+        yield special, "softmax", _for_data(special.softmax, softmax)
+    mechanisms: Any = sys.modules.get("diffprivlib.mechanisms")
+    if mechanisms is not None:
+        for name in dir(mechanisms):
+            kind = getattr(mechanisms, name)
+            if isinstance(kind, type) and "randomise" in vars(kind):
+                refused = _library(f"{name}.randomise of diffprivlib")
+                yield kind, "randomise", _for_data(kind.randomise, refused)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    opendp: Any = sys.modules.get("opendp.mod")
+    if opendp is not None:
+        yield (
+            opendp.Measurement,
+            "__call__",
+            _for_data(opendp.Measurement.__call__, _library("a measurement of OpenDP")),
+        )
+
+
+def _library(name: str) -> Callable[..., Any]:
+    def refused(*args: Any, **given: Any) -> NoReturn:
+        _refuse(f"{name} applied to data", "dpverdict audits it as it is, without a schema; "
+                "or write statistic + rng.laplace(scale=sensitivity / epsilon)")  # fmt: skip
+
+    return refused
+
+
+def _for_data(original: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    """A function, and another one for data that are followed."""
+
+    def chosen(*args: Any, **given: Any) -> Any:
+        return (own if current() is not None and any(map(is_followed, (*args, *given.values()))) else original)(
+            *args, **given)  # fmt: skip
+
+    return chosen
 
 
 # replacing ------------------------------------------------------------------------------------------------------------
@@ -305,11 +451,21 @@ def _kind(kind: type, own: Callable[..., Any]) -> Any:
     return Meta(kind.__name__, (), {"__doc__": kind.__doc__})
 
 
-def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
-    """What is replaced while a run is followed: where, by what name, and with what."""
+def replaced(
+    modules: Sequence[dict[str, Any]],
+    ready: Sequence[ReadyMade] = (),
+    more: Sequence[tuple[Any, str, Any]] = (),
+) -> list[tuple[Any, str, Any]]:
+    """What is replaced while a run is followed: where, by what name, and with what.
+
+    Args:
+        modules: the names of each module of the user's.
+        ready: generators that stand there, or are defaults of parameters, and of which nobody knows the state.
+        more: functions of the library of the table, that are replaced too.
+    """
     found: list[tuple[Any, str, Any]] = [
         (np.random, "default_rng", _only_while_followed(_started, np.random.default_rng)),
-        (np.random, "Generator", _kind(np.random.Generator, _not_covered("np.random.Generator"))),
+        (np.random, "Generator", _kind(np.random.Generator, _of_bits)),
         (np.random, "RandomState", _kind(np.random.RandomState, _state)),
     ]
     for name in dir(np.random.RandomState):
@@ -320,10 +476,10 @@ def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
         original = getattr(random, name, None)
         if name.startswith("_") or not callable(original) or isinstance(original, type):
             continue
-        own = _gauss if name in ("gauss", "normalvariate") else _not_covered(f"random.{name}")
+        own = _PLAIN_DRAWS.get(name, _not_covered(f"random.{name}"))
         found.append((random, name, _only_while_followed(own, original)))
-    for name in ("Random", "SystemRandom"):
-        found.append((random, name, _only_while_followed(_not_covered(f"random.{name}"), getattr(random, name))))
+    found += [(random, name, _kind(getattr(random, name), _python_generator)) for name in ("Random", "SystemRandom")]
+    found += [(np.random, name, _kind(getattr(np.random, name), _new_bits)) for name in _BITS]
     infrastructure: Any = sys.modules.get("scipy.stats._distn_infrastructure")
     if infrastructure is not None:
         plain_rvs = infrastructure.rv_generic.rvs
@@ -337,10 +493,17 @@ def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
     found += [(np, name, _of_lists(getattr(np, name))) for name in
               ("argmax", "argmin", "max", "min", "sum", "mean", "cumsum", "median", "amax", "amin")]  # fmt: skip
     found.append((np.linalg, "norm", _of_lists(np.linalg.norm)))
+    found += [*more, *_of_libraries()]
     former = {id(getattr(owner, name)): new for owner, name, new in found}
+    followed = {id(one.value): FollowedGenerator(type(one.value)) for one in ready}
+    for one in ready:
+        if one.default_of is not None:
+            found += list(_of_defaults(one.default_of, followed))
     for names in modules:
         for name, value in list(names.items()):
-            if callable(value) and id(value) in former:
+            if id(value) in followed:
+                found.append((names, name, followed[id(value)]))
+            elif callable(value) and id(value) in former:
                 found.append((names, name, former[id(value)]))
             elif name not in _SHADOWED and value is math:
                 found.append((names, name, _MATH))
@@ -350,6 +513,18 @@ def replaced(modules: Sequence[dict[str, Any]]) -> list[tuple[Any, str, Any]]:
     return found
 
 
+_BITS: Final = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+
+
+def _of_defaults(function: Any, followed: Mapping[int, Any]) -> Iterator[tuple[Any, str, Any]]:
+    """The defaults of a function, with generators in them that are followed."""
+    if function.__defaults__:
+        yield function, "__defaults__", tuple(followed.get(id(one), one) for one in function.__defaults__)
+    if function.__kwdefaults__:
+        own = {name: followed.get(id(one), one) for name, one in function.__kwdefaults__.items()}
+        yield function, "__kwdefaults__", own
+
+
 @contextmanager
 def replacing(what: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
     """Replace, and put back."""
@@ -357,7 +532,8 @@ def replacing(what: Sequence[tuple[Any, str, Any]]) -> Generator[None]:
     try:
         for owner, name, new in what:
             held = owner if isinstance(owner, dict) else vars(owner)
-            former.append((owner, name, held.get(name, _MISSING)))
+            of_function = name in ("__defaults__", "__kwdefaults__")
+            former.append((owner, name, getattr(owner, name) if of_function else held.get(name, _MISSING)))
             _put(owner, name, new)
         yield
     finally:

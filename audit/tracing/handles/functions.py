@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -29,10 +29,12 @@ from dpverdict.audit.tracing.handles.arrays import (
     remade,
 )
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
-from dpverdict.audit.tracing.rules.facts import Noise, Rows, Total
-from dpverdict.audit.tracing.tape import Tape
+from dpverdict.audit.tracing.handles.tape import Tape, two_sided
+from dpverdict.audit.tracing.rules.facts import Noise, Rows, Terms, Total, added, sums_of_draws
 
 _ABSENT: Final = np._NoValue  # pyright: ignore[reportPrivateUsage]
+_MOST_MAPPED: Final = 256
+"""Draws of which a linear map is computed exactly."""
 
 
 def covers(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -87,9 +89,7 @@ def _picked(array: FollowedArray, places: Any, *, viewed: bool = False) -> Follo
     fact, places = fact_of(array), np.asarray(places)
     value = np.asarray(array._dpv_value).ravel()[places]
     if isinstance(fact, Noise):
-        noise = Noise(fact.law, fact.parameter, np.asarray(fact.numbers.ravel()[places]),
-                      np.asarray(fact.scale.ravel()[places]))  # fmt: skip
-        return FollowedArray(array._dpv_tape, None, value, noise=noise)
+        return FollowedArray(array._dpv_tape, None, value, noise=fact.picked(places))
     found = applied("pick", [array], value, places=places.ravel().tolist(), shape=list(places.shape))
     if viewed:
         array._dpv_owned = found._dpv_owned = False
@@ -229,11 +229,22 @@ def _two_noises(tape: Tape, name: str, one: FollowedArray, other: FollowedArray,
     if name == "subtract" and a.law == b.law == "geometric" and a.parameter == b.parameter and a.shape == b.shape:
         if set(a.numbers.ravel().tolist()) & set(b.numbers.ravel().tolist()):
             tape.refuse("noise that is used twice", "draw noise for each number")
-        assert a.parameter is not None
-        rate = math.nextafter(math.nextafter(-math.log1p(-a.parameter), math.inf), math.inf)  # from above
-        noise = Noise("two-sided geometric", rate, a.numbers, a.scale)
-        tape.use(Noise(b.law, b.parameter, b.numbers, b.scale))
-        return FollowedArray(tape, None, value, noise=noise)
+        tape.use(b)
+        return FollowedArray(tape, None, value, noise=two_sided(a))
+    same = a.law == b.law == "exponential" and a.shape == b.shape and bool((a.scale == b.scale).all())
+    if name == "subtract" and same:
+        if set(a.numbers.ravel().tolist()) & set(b.numbers.ravel().tolist()):
+            tape.refuse("noise that is used twice", "draw noise for each number")
+        tape.use(b)
+        return FollowedArray(tape, None, value, noise=two_sided(a))
+    if name in ("add", "subtract") and a.terms is not None and b.terms is not None:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        left, right = a.broadcast(shape).terms, b.broadcast(shape).terms
+        assert left is not None
+        assert right is not None
+        times = Fraction(1 if name == "add" else -1)
+        terms = [added(one, two, times) for one, two in zip(left, right, strict=True)]
+        return FollowedArray(tape, None, value, noise=sums_of_draws(terms, shape))
     tape.refuse("a sum of draws", "draw from one law; or add one after the other to the statistic")
 
 
@@ -250,6 +261,9 @@ def _axis(axis: Any, dims: int) -> Any:
 
 def _aggregate(name: str, array: Any, axis: Any, keepdims: Any, dtype: Any = None) -> Any:
     fact = fact_of(array)
+    if isinstance(fact, Noise) and name == "sum":
+        keep = keepdims is not _ABSENT and bool(keepdims)
+        return _linear_in_draws(array, lambda one: np.sum(one, axis=public(array, axis), keepdims=keep))
     if isinstance(fact, Noise):
         no(array, f"np.{name} of noise", "add the noise to a statistic, and compute with the noisy value")
     dims = array.ndim
@@ -338,6 +352,8 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     _nothing_else(a, "cumsum", {"dtype": dtype, "out": out})
     fact = fact_of(a)
+    if isinstance(fact, Noise) and len(fact.shape) == 1:
+        return _linear_in_draws(a, np.cumsum)
     if not isinstance(fact, Total) or len(fact.shape) != 1:
         no(a, "np.cumsum of records, which depends on their order", "records have no order: use sums of masks")
     size = fact.shape[0]
@@ -499,7 +515,9 @@ def _matmul(a: Any, b: Any, out: Any = None) -> Any:
         if isinstance(one, Released):
             public(array, one)
     if is_noise(a) or is_noise(b):
-        no(array, "a product with noise", "add the noise to the product")
+        if isinstance(a, Followed) and isinstance(b, Followed):
+            no(array, "a product of noise with data", "add the noise to the product")
+        return _linear_in_draws(array, lambda one: np.matmul(one, b) if array is a else np.matmul(a, one))  # pyright: ignore[reportArgumentType]
     if is_rows(a) and is_rows(b):
         if fact_of(a).shape == ():
             return product_of_columns(a, b)
@@ -523,6 +541,28 @@ def _linear(array: FollowedArray, function: Callable[[Any], Any]) -> Any:
     factors = np.stack([one.ravel() for one in columns], axis=1)
     value = function(raw(array))
     return applied("times matrix", [array, factors], value, shape=list(np.shape(value)))
+
+
+def _linear_in_draws(array: FollowedArray, function: Callable[[Any], Any]) -> Any:
+    """A linear map of Gaussian draws, exactly, by what it does to each unit vector."""
+    noise = array._dpv_noise
+    assert noise is not None
+    size = noise.scale.size
+    if noise.terms is None or size > _MOST_MAPPED:
+        no(array, "a linear map of draws that are not Gaussian, or of many",
+           "add the noise to a statistic, and compute with the noisy value")  # fmt: skip
+    columns = [np.asarray(function(np.eye(1, size, i).reshape(noise.shape)), dtype=np.float64) for i in range(size)]
+    shape = columns[0].shape
+    factors = np.stack([one.ravel() for one in columns], axis=1)
+    if not np.isfinite(factors).all():
+        no(array, "noise times something that is no finite number")
+    terms: list[Terms] = []
+    for row in factors.tolist():
+        found: Terms = ()
+        for factor, one in zip(row, noise.terms, strict=True):
+            found = added(found, one, Fraction(factor)) if factor else found
+        terms.append(found)
+    return FollowedArray(array._dpv_tape, None, function(raw(array)), noise=sums_of_draws(terms, shape))
 
 
 @covers(np.linalg.norm)
@@ -618,14 +658,23 @@ def joined(parts: Sequence[Any], arrange: Callable[[Sequence[Any]], Any]) -> Any
         if array is not None:
             no(array, "data and noisy values in one array", "add noise to each of them first")
         tape = next(one._dpv_tape for one in parts if isinstance(one, Released))
+        pending = [one._dpv_pending for one in parts if isinstance(one, Released) and np.ndim(one._dpv_value) == 0]
+        if len(pending) == len(parts) and all(len(one) == 1 for one in pending):
+            values = arrange([one._dpv_value for one in parts])
+            whole = tape.together([one[0] for one in pending], np.shape(values)) if np.ndim(values) == 1 else None
+            if whole is not None:
+                return Released(tape, values, (whole,))
         return made(tape, arrange([plain(one) for one in parts]))
     assert array is not None
     if all(is_noise(one) for one in parts):
         facts = [one._dpv_noise for one in parts]
         if len({(one.law, one.parameter) for one in facts}) > 1:
             no(array, "draws of several laws in one array", "add them to their statistics first")
-        noise = Noise(facts[0].law, facts[0].parameter, arrange([one.numbers for one in facts]),
-                      arrange([one.scale for one in facts]))  # fmt: skip
+        ends = np.cumsum([0, *(one.scale.size for one in facts)])
+        places = arrange([np.arange(ends[i], ends[i + 1]).reshape(one.shape) for i, one in enumerate(facts)])
+        terms = None if any(one.terms is None for one in facts) else tuple(t for one in facts for t in one.terms or ())
+        noise = Noise(facts[0].law, facts[0].parameter, np.concatenate([one.numbers.ravel() for one in facts]),
+                      np.concatenate([one.scale.ravel() for one in facts]), terms).picked(places)  # fmt: skip
         return FollowedArray(array._dpv_tape, None, arrange([raw(one) for one in parts]), noise=noise)
     if any(is_noise(one) for one in parts):
         no(array, "noise beside other numbers in one array", "add it to its statistic first")
@@ -763,10 +812,15 @@ def array_of(value: Any, dtype: Any = None) -> Any:
     if isinstance(value, Released):
         return made(value._dpv_tape, np.asarray(plain(value), dtype=dtype))
     if isinstance(value, list | tuple) and _holds(value):
-        inner = [array_of(one) if _holds_or_is(one) else one for one in value]
+        inner = [one if _is_one_noisy_number(one) else array_of(one) if _holds_or_is(one) else one for one in value]
         found = joined(inner, lambda given: np.stack([np.asarray(one) for one in given]))
         return found if dtype is None else found.astype(dtype)
     return None
+
+
+def _is_one_noisy_number(value: Any) -> bool:
+    """Whether a value may become part of an array of noisy numbers of which only the largest is used."""
+    return type(value) is Released and np.ndim(value._dpv_value) == 0
 
 
 def _listed(value: Any) -> Any:

@@ -9,13 +9,14 @@ Each operation gives a value of this kind again, so that it is seen when one dec
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
+from dpverdict.audit.tracing.handles.tape import Release, Tape, current
 from dpverdict.audit.tracing.rules.operations import refuse
-from dpverdict.audit.tracing.tape import Release, Tape, current
 
 _ARGMAX: Final = np.argmax
 _ARGMIN: Final = np.argmin
@@ -25,7 +26,15 @@ _ARGMIN: Final = np.argmin
 class Followed:
     """A value of which something is known for every pair: of the records, a statistic, or draws."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """The tape knows each of them, to see at the end of the run whether one is kept."""
+        made = super().__new__(cls)
+        tape = current()
+        if tape is not None:
+            tape.followed.append(weakref.ref(made))
+        return made
 
 
 @final
@@ -67,6 +76,10 @@ class Released:
         self._dpv_tape.refuse(f"an attribute {name} that is set on noisy values", "make a new one")
 
     def __array_ufunc__(self, function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and any(
+            getattr(one, "_dpv_noise", None) is not None for one in args if type(one) is not Released
+        ):
+            return NotImplemented  # the draws know what they are put to
         _apart_from_data(args, kwargs)
         out = kwargs.pop("out", None)
         found = made(self._dpv_tape, getattr(function, method)(*plain(args), **plain(kwargs)))
@@ -190,7 +203,7 @@ def plain(value: Any) -> Any:
         return plain(value._dpv_settled())
     if isinstance(value, Released):
         for release in value._dpv_pending:
-            release.exposed = True
+            release.expose()
         return value._dpv_value
     if isinstance(value, tuple):
         return tuple(plain(one) for one in value)

@@ -13,7 +13,7 @@ from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.frames import array_type, common_type
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.handles.arrays import FollowedArray
-from dpverdict.audit.tracing.tape import Tape
+from dpverdict.audit.tracing.handles.tape import Tape
 
 
 def table_of(tape: Tape, schema: TableSchema, sample: Any) -> Any:
@@ -27,12 +27,12 @@ def table_of(tape: Tape, schema: TableSchema, sample: Any) -> Any:
     if schema.table == "numpy":
         return _array(tape, schema, sample)
     if schema.table == "pandas":
-        from dpverdict.audit.tracing.handles.frames import frame_of
+        from dpverdict.audit.tracing.handles.frames.frames import frame_of
 
         columns = {one.name: _column(tape, one, np.asarray(sample[one.name]), str(sample[one.name].dtype))
                    for one in schema.columns}  # fmt: skip
         return frame_of(tape, columns, sample)
-    from dpverdict.audit.tracing.handles.polars_frames import polars_frame_of
+    from dpverdict.audit.tracing.handles.frames.polars_frames import polars_frame_of
 
     return polars_frame_of(tape, {one.name: _of_polars(tape, one, sample[one.name]) for one in schema.columns})
 

@@ -10,8 +10,9 @@ comes. A coordinate with a support does not move unless the record lies in it: c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -227,21 +228,40 @@ class Total:
         }
 
 
+Terms: TypeAlias = "tuple[tuple[int, Fraction], ...]"
+"""Draws with the factors by which each is multiplied, in the order of the draws: their sum; no factor is 0."""
+
+MIXED: Final = "mixed gaussian"
+"""The law of sums of Gaussian draws of which some stand in several numbers, or several in one."""
+
+
+def added(one: Terms, other: Terms, times: Fraction = Fraction(1)) -> Terms:
+    """The sum of two sums of draws, of the other one times a number."""
+    found = dict(one)
+    for number, factor in other:
+        found[number] = found.get(number, Fraction(0)) + factor * times
+    return tuple(sorted((number, factor) for number, factor in found.items() if factor))
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
-    """Independent draws of one law, each used at most once.
+    """Draws of one law: independent ones that are used once, or sums of Gaussian ones.
 
     Attributes:
-        law: "laplace", "gaussian", "two-sided geometric" or "gumbel", with the parameter of the geometric one.
-        numbers: which draws these are, of the shape of the array.
-        scale: by which each is multiplied; of the same shape.
+        law: "laplace", "gaussian", "two-sided geometric", "gumbel" or "exponential", with the parameter of the
+            geometric one; or `MIXED`.
+        numbers: which draws these are, of the shape of the array; of several, the first.
+        scale: by which each is multiplied; of the same shape; of mixed ones, the standard deviation, to be shown.
+        terms: of Gaussian noise, the draws that each coordinate is the sum of, in order, with their exact factors;
+            None where nothing is known but the scale.
     """
 
     law: str
     parameter: float | None
     numbers: NDArray[np.int64]
     scale: Floats
+    terms: tuple[Terms, ...] | None = None
 
     kind = "noise"
 
@@ -250,16 +270,46 @@ class Noise:
         """Of the array."""
         return self.scale.shape
 
+    @property
+    def draws(self) -> list[int]:
+        """The numbers of all draws, each as often as it occurs."""
+        if self.terms is None:
+            found: list[int] = self.numbers.ravel().tolist()
+            return found
+        return [number for one in self.terms for number, _ in one]
+
+    def picked(self, places: NDArray[np.int64]) -> Noise:
+        """Coordinates by their places, in the shape of these; some may occur several times."""
+        flat = places.ravel().tolist()
+        terms = None if self.terms is None else tuple(self.terms[i] for i in flat)
+        return Noise(self.law, self.parameter, np.asarray(self.numbers.ravel()[places]),
+                     np.asarray(self.scale.ravel()[places]), terms)  # fmt: skip
+
+    def broadcast(self, shape: tuple[int, ...]) -> Noise:
+        """The same draws for every place along new axes."""
+        return self.picked(np.broadcast_to(np.arange(self.scale.size).reshape(self.shape), shape))
+
+    def mixed(self) -> Noise:
+        """The same, as sums of draws."""
+        assert self.terms is not None
+        spread = [float(sum((factor * factor for _, factor in one), Fraction(0))) ** 0.5 for one in self.terms]
+        return Noise(MIXED, None, self.numbers, np.array(spread).reshape(self.shape), self.terms)
+
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return {
-            "kind": "noise",
-            "law": self.law,
-            "parameter": self.parameter,
-            "shape": list(self.shape),
-            "numbers": self.numbers.ravel().tolist(),
-            "scale": _numbers(self.scale),
-        }
+        head = {"kind": "noise", "law": self.law, "parameter": self.parameter, "shape": list(self.shape)}
+        if self.law == MIXED:
+            assert self.terms is not None
+            return {**head, "terms": [[[number, str(factor)] for number, factor in one] for one in self.terms]}
+        return {**head, "numbers": self.numbers.ravel().tolist(), "scale": _numbers(self.scale)}
+
+
+def sums_of_draws(terms: Sequence[Terms], shape: tuple[int, ...]) -> Noise:
+    """Gaussian noise that is a sum of draws in each coordinate; where each is one draw, with its scale."""
+    first = np.array([one[0][0] if one else -1 for one in terms], dtype=np.int64).reshape(shape)
+    spread = [abs(float(one[0][1])) if len(one) == 1 else
+              float(sum((factor * factor for _, factor in one), Fraction(0))) ** 0.5 for one in terms]  # fmt: skip
+    return Noise("gaussian", None, first, np.array(spread).reshape(shape), tuple(terms))
 
 
 Fact: TypeAlias = Rows | Total | Noise
@@ -281,6 +331,9 @@ def fact_from_json(given: dict[str, Any]) -> Fact:
         return tuple((int(column), Cell.from_json(cell)) for column, cell in parts)
 
     if given["kind"] == "noise":
+        if given["law"] == MIXED:
+            terms = tuple(tuple((int(n), Fraction(factor)) for n, factor in one) for one in given["terms"])
+            return sums_of_draws(terms, shape).mixed()
         numbers = np.array(given["numbers"], dtype=np.int64).reshape(shape)
         return Noise(given["law"], given["parameter"], numbers, floats("scale"))
     norm = None if given["norm"] is None else Norm(int(given["norm"][0]), float(given["norm"][1]))

@@ -301,6 +301,19 @@ def select(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
     return replace(rows, masks=(*rows.masks, number))
 
 
+@operation("sampled", "whether a draw of each record, independent of all else, is below a rate",
+           "rng.random(len(x)) < q of all records of x")  # fmt: skip
+def sampled(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    """The mask of a Poisson sample: a truth value that has a random number for each record."""
+    (fact,) = the_rows(operands)
+    rate = Fraction(given["rate"])
+    if setting.replace:
+        refuse("a Poisson sample under replace-one, of which no loss is derived", "state add-or-remove-one")
+    if not 0 < rate < 1:
+        refuse("a sample with a rate that is not between 0 and 1")
+    return Rows(fact.masks, np.zeros(()), np.ones(()), np.zeros((), dtype=np.bool_), "bool")
+
+
 @operation("isin", "a function of the entry of one record", "public values, none of them missing")
 def isin(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
     """Whether an entry is one of some values."""

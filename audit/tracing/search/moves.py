@@ -19,9 +19,10 @@ import numpy as np
 
 from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.handles.tape import Release
+from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.run import Trace, statistics_of
-from dpverdict.audit.tracing.spending import Spent, widest_records
-from dpverdict.audit.tracing.tape import Release
+from dpverdict.audit.tracing.spending import widest_records
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 

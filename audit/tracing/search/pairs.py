@@ -17,8 +17,8 @@ from dpverdict.audit.implementation.tap.confirmation import Confirmation, confir
 from dpverdict.audit.implementation.tap.tap_verdict import TapStatus
 from dpverdict.audit.implementation.tap.tapped_runs import tap
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing.reach import reach
 from dpverdict.audit.tracing.search.moves import Pair, in_words, tamed
+from dpverdict.audit.tracing.source.reach import reach
 from dpverdict.audit.tracing.verdict import EXACTLY
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import Guarantee

@@ -26,7 +26,7 @@ _CHOICES: Final = ("Exponential", "PermuteAndFlip")
 _WHOLE: Final = ("Geometric", "GeometricTruncated", "GeometricFolded", "GaussianDiscrete")
 
 
-def _adapt(thing: object) -> Make | None:
+def _make_release(thing: object) -> Make | None:
     """What makes the release of a mechanism or a model; None for any other object."""
     module = type(thing).__module__
     if module.startswith("diffprivlib.mechanisms") and callable(getattr(thing, "randomise", None)):
@@ -188,4 +188,4 @@ class FittedModel(LibraryRelease):
         }
 
 
-LIBRARY: Final = Library(name="diffprivlib", adapt=_adapt)
+LIBRARY: Final = Library(name="diffprivlib", adapt=_make_release)

@@ -182,7 +182,7 @@ class MeasuredRelease(LibraryRelease):
             if kind not in _COLUMNS:
                 remedy = "give the claim and a pair of frames with a function of your own"
                 raise InvalidValue(f"column {name}", str(of_column), f"of {', '.join(_COLUMNS)}", remedy)
-            low, high = _ends(of_column, kind)
+            low, high = _ends_of_column(of_column, kind)
             columns[name] = polars.Series(name, [low] * (RECORDS - 1) + [high], dtype=getattr(polars, _COLUMNS[kind]))
             last[name] = polars.Series(name, [low] * RECORDS, dtype=getattr(polars, _COLUMNS[kind]))
         dataset, same = polars.DataFrame(columns), polars.DataFrame(last)
@@ -209,7 +209,7 @@ def _cast(domain: str) -> Callable[[Any], Any] | None:
     return next((cast for kind, cast in _KINDS.items() if f"T={kind}" in domain), None)
 
 
-def _ends(domain: Any, kind: str) -> tuple[object, object]:
+def _ends_of_column(domain: Any, kind: str) -> tuple[object, object]:
     """Two values of a column: the ends of its bounds, where it has some."""
     if kind == "String":
         return CATEGORIES
@@ -232,9 +232,9 @@ def _claim(spent: Any, measure: str) -> Guarantee:
     raise InvalidValue("output measure", measure, "pure, zero-concentrated or approximate privacy", remedy)
 
 
-def _adapt(thing: object) -> Make | None:
+def _make_release(thing: object) -> Make | None:
     """What makes the release of a measurement; None for any other object."""
     return (lambda: MeasuredRelease(thing)) if is_measurement(thing) else None
 
 
-LIBRARY: Final = Library(name="opendp", adapt=_adapt)
+LIBRARY: Final = Library(name="opendp", adapt=_make_release)

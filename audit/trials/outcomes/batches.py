@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from dpverdict.audit.trials.outcomes.canonical import LAST, LEFT, Outcome, of_numbers, signature_of_numbers
+from dpverdict.audit.trials.outcomes.canonical import LAST, LEFT, CanonicalOutcome, of_numbers, signature_of_numbers
 from dpverdict.numerics.arrays import Array
 
 MOST_SIGNATURES: Final = 32
@@ -29,14 +29,14 @@ SHOWN: Final = 3
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcomes:
+class OutcomeRows:
     """Outcomes of consecutive trials, of which one at least is not an array of finite numbers of the usual length.
 
     Attributes:
         rows: one per trial.
     """
 
-    rows: tuple[Outcome, ...]
+    rows: tuple[CanonicalOutcome, ...]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -55,11 +55,11 @@ class Outcomes:
         return np.frombuffer(json.dumps(held).encode("utf-8"), np.uint8)
 
     @staticmethod
-    def unpacked(data: NDArray[np.generic]) -> Outcomes:
+    def unpacked(data: NDArray[np.generic]) -> OutcomeRows:
         """What `packed` gave."""
-        return Outcomes(
+        return OutcomeRows(
             tuple(
-                Outcome(
+                CanonicalOutcome(
                     signature, {path: np.array(block, dtype=np.float64) for path, block in held.items()}, texts, note
                 )
                 for signature, held, texts, note in json.loads(data.tobytes())
@@ -75,10 +75,10 @@ class Outcomes:
                 table[i] = row.numbers[""]
         return table
 
-    def rounded(self, grid: float) -> Outcomes:
+    def rounded(self, grid: float) -> OutcomeRows:
         """With numbers rounded to multiples of ``grid``, and without the exact digits of numbers."""
 
-        def one(row: Outcome) -> Outcome:
+        def one(row: CanonicalOutcome) -> CanonicalOutcome:
             with np.errstate(over="ignore", invalid="ignore"):
                 shorter = {path: block for path, block in row.numbers.items() if not path.endswith((LEFT, LAST))}
                 blocks = {path: np.rint(block / grid) * grid for path, block in shorter.items()}
@@ -86,18 +86,18 @@ class Outcomes:
             texts = {
                 path: text for path, text in row.symbols.items() if path not in row.numbers and not path.endswith(LAST)
             }
-            return Outcome(row.signature, finite, texts, row.note)
+            return CanonicalOutcome(row.signature, finite, texts, row.note)
 
-        return Outcomes(tuple(map(one, self.rows)))
+        return OutcomeRows(tuple(map(one, self.rows)))
 
 
-Batch: TypeAlias = "Array | Outcomes"
+Batch: TypeAlias = "Array | OutcomeRows"
 """Outcomes of consecutive trials: shape (trials, m) where all of them are m finite numbers."""
 
 
-def rows_of(batch: Batch) -> Iterator[Outcome]:
+def rows_of(batch: Batch) -> Iterator[CanonicalOutcome]:
     """Every outcome of a batch."""
-    if isinstance(batch, Outcomes):
+    if isinstance(batch, OutcomeRows):
         yield from batch.rows
     else:
         yield from map(of_numbers, batch)
@@ -105,25 +105,25 @@ def rows_of(batch: Batch) -> Iterator[Outcome]:
 
 def same_batches(one: Batch, other: Batch) -> bool:
     """Whether two batches hold the same outcomes."""
-    if isinstance(one, Outcomes) and isinstance(other, Outcomes):
+    if isinstance(one, OutcomeRows) and isinstance(other, OutcomeRows):
         return len(one) == len(other) and all(x.same_as(y) for x, y in zip(one.rows, other.rows, strict=True))
-    if isinstance(one, Outcomes) or isinstance(other, Outcomes):
+    if isinstance(one, OutcomeRows) or isinstance(other, OutcomeRows):
         return False
     return np.array_equal(one, other)
 
 
 def together(batches: Sequence[Batch], size: int) -> Batch:
     """Batches one after another: an array where all of them are arrays of ``size`` numbers."""
-    arrays = [batch for batch in batches if not isinstance(batch, Outcomes)]
+    arrays = [batch for batch in batches if not isinstance(batch, OutcomeRows)]
     if len(arrays) == len(batches) and all(array.shape[1] == size for array in arrays):
         return np.concatenate([np.empty((0, size)), *arrays])
-    return Outcomes(tuple(row for batch in batches for row in rows_of(batch)))
+    return OutcomeRows(tuple(row for batch in batches for row in rows_of(batch)))
 
 
 def first_of(batches: Sequence[Batch], size: int, trials: int) -> Batch:
     """The first ``trials`` outcomes of batches one after another."""
     whole = together(batches, size)
-    return Outcomes(whole.rows[:trials]) if isinstance(whole, Outcomes) else whole[:trials]
+    return OutcomeRows(whole.rows[:trials]) if isinstance(whole, OutcomeRows) else whole[:trials]
 
 
 @final
@@ -155,7 +155,7 @@ class Layout:
         """The columns of every outcome: shape (trials, size)."""
         table = np.zeros((len(batch), self.size))
         before = len(self.signatures)
-        if not isinstance(batch, Outcomes):
+        if not isinstance(batch, OutcomeRows):
             own = signature_of_numbers(batch.shape[1])
             for column, signature in enumerate(self.signatures):
                 table[:, column] = signature == own
@@ -207,22 +207,22 @@ class Layout:
         )
 
     @staticmethod
-    def of(dataset: Iterable[Outcome], neighbour: Iterable[Outcome]) -> Layout:
+    def of(dataset: Iterable[CanonicalOutcome], neighbour: Iterable[CanonicalOutcome]) -> Layout:
         """The layout that the explored outcomes of both sides suggest."""
         sides = list(dataset), list(neighbour)
         both = [row for side in sides for row in side]
-        signatures = _frequent((row.signature for row in both), MOST_SIGNATURES)
-        symbols = _frequent((key for row in both for key in row.symbols.items()), MOST_SYMBOLS, least=2)
+        signatures = _frequent_values((row.signature for row in both), MOST_SIGNATURES)
+        symbols = _frequent_values((key for row in both for key in row.symbols.items()), MOST_SYMBOLS, least=2)
         return Layout(signatures=tuple(signatures), numbers=tuple(_numbers(sides)), symbols=tuple(symbols))
 
 
-def _frequent(values: Iterable[Any], most: int, least: int = 1) -> list[Any]:
+def _frequent_values(values: Iterable[Any], most: int, least: int = 1) -> list[Any]:
     counts = Counter(values)
     order = sorted(counts, key=lambda value: (-counts[value], value))
     return [value for value in order if counts[value] >= least][:most]
 
 
-def _numbers(sides: tuple[list[Outcome], list[Outcome]]) -> list[tuple[str, int]]:
+def _numbers(sides: tuple[list[CanonicalOutcome], list[CanonicalOutcome]]) -> list[tuple[str, int]]:
     """The numbers that are met, if they are many those whose means differ most in standard deviations."""
     lengths: dict[str, int] = {}
     for row in (*sides[0], *sides[1]):
@@ -257,11 +257,13 @@ def _moments(blocks: list[Array], length: int) -> tuple[NDArray[np.int64], Array
         return count, mean, squares / np.maximum(count - 1, 1)
 
 
-def kinds_seen(dataset: Iterable[Outcome], neighbour: Iterable[Outcome]) -> str | None:
+def kinds_seen(dataset: Iterable[CanonicalOutcome], neighbour: Iterable[CanonicalOutcome]) -> str | None:
     """What the explored outcomes of both sides were, in words; None where all are numbers of one length."""
     counts = Counter(row.describe() for row in dataset), Counter(row.describe() for row in neighbour)
     totals = [sum(side.values()) for side in counts]
-    kinds = sorted(counts[0].keys() | counts[1].keys(), key=lambda kind: (-abs(_gap(counts, totals, kind)), kind))
+    kinds = sorted(
+        counts[0].keys() | counts[1].keys(), key=lambda kind: (-abs(_gap_in_frequency(counts, totals, kind)), kind)
+    )
     if len(kinds) == 1 and kinds[0].startswith("numbers(") and " " not in kinds[0]:
         return None
     said = [
@@ -272,13 +274,15 @@ def kinds_seen(dataset: Iterable[Outcome], neighbour: Iterable[Outcome]) -> str 
     return "; ".join(said) + (f"; and {more} more kinds" if more > 0 else "")
 
 
-def _gap(counts: tuple[Counter[str], Counter[str]], totals: list[int], kind: str) -> float:
+def _gap_in_frequency(counts: tuple[Counter[str], Counter[str]], totals: list[int], kind: str) -> float:
     return counts[0][kind] / max(totals[0], 1) - counts[1][kind] / max(totals[1], 1)
 
 
-def failed_everywhere(dataset: Iterable[Outcome], neighbour: Iterable[Outcome]) -> Outcome | None:
+def failed_everywhere(
+    dataset: Iterable[CanonicalOutcome], neighbour: Iterable[CanonicalOutcome]
+) -> CanonicalOutcome | None:
     """The exception that ended every trial on both sides in the same way, saying the same; None if there is no such."""
-    first: Outcome | None = None
+    first: CanonicalOutcome | None = None
     for side in (dataset, neighbour):
         for row in side:
             if not row.raised or (first is not None and not row.same_as(first)):

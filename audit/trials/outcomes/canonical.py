@@ -105,7 +105,7 @@ class Watched:
 
 @final
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class CanonicalOutcome:
     """What one call ended in.
 
     Attributes:
@@ -133,7 +133,7 @@ class Outcome:
             return len(own)
         return max(sum(len(block) for block in self.numbers.values()), len(self.symbols))
 
-    def same_as(self, other: Outcome) -> bool:
+    def same_as(self, other: CanonicalOutcome) -> bool:
         """Whether no event tells the two apart."""
         return (
             self.signature == other.signature
@@ -156,14 +156,14 @@ def signature_of_numbers(size: int) -> str:
     return f"numbers({size})"
 
 
-def of_numbers(values: Array) -> Outcome:
+def of_numbers(values: Array) -> CanonicalOutcome:
     """The outcome of an array of numbers in one dimension, which may hold NaN and infinities."""
     found = _Parts()
     found.add_numbers("", values)
     return found.outcome(signature_of_numbers(len(values)))
 
 
-def outcome_of(value: object) -> Outcome:
+def outcome_of(value: object) -> CanonicalOutcome:
     """The form of a value that a function returned.
 
     Raises:
@@ -179,7 +179,7 @@ def outcome_of(value: object) -> Outcome:
     return found.outcome(found.walk(value, "", 0))
 
 
-def outcome_of_error(error: Exception, *, messages: bool = True) -> Outcome:
+def outcome_of_error(error: Exception, *, messages: bool = True) -> CanonicalOutcome:
     """The form of an exception: its type, the file and the function that raised it, and what it says.
 
     Args:
@@ -187,7 +187,7 @@ def outcome_of_error(error: Exception, *, messages: bool = True) -> Outcome:
         messages: whether its message, arguments, attributes, notes and causes count.
     """
     if isinstance(error, CallTimedOut):
-        return Outcome(TIMED_OUT, note=str(error))
+        return CanonicalOutcome(TIMED_OUT, note=str(error))
     kind = type(error)
     frames = traceback.extract_tb(error.__traceback__)
     where = "nowhere"
@@ -197,7 +197,7 @@ def outcome_of_error(error: Exception, *, messages: bool = True) -> Outcome:
     if messages:
         found.add_error(error, _SAID)
     signature = f"{RAISED}{kind.__module__}.{kind.__qualname__} in {where}"
-    return Outcome(signature, found.numbers, found.symbols, in_one_line(error))
+    return CanonicalOutcome(signature, found.numbers, found.symbols, in_one_line(error))
 
 
 def plain_numbers(value: object) -> Array | None:
@@ -242,18 +242,18 @@ class _Parts:
         self._bits = bits
         self._masked = masked
 
-    def outcome(self, signature: str) -> Outcome:
-        return Outcome(signature, self.numbers, self.symbols)
+    def outcome(self, signature: str) -> CanonicalOutcome:
+        return CanonicalOutcome(signature, self.numbers, self.symbols)
 
     def add_numbers(self, path: str, values: NDArray[np.floating[Any]]) -> None:
         """Entries that are not finite are 0, and a symbol."""
         self._count += values.size
         if self._count > MOST_NUMBERS or len(self.numbers) >= MOST_PARTS:
-            raise _refused(path, "an outcome of that many numbers", "return fewer: a summary is an outcome too")
+            raise _refused_outcome(path, "an outcome of that many numbers", "return fewer: a summary is an outcome too")
         block = np.array(values, dtype=np.float64).reshape(-1)
         wrong = np.flatnonzero(~np.isfinite(block))
         for i in wrong[:MOST_PARTS].tolist():
-            self.add_symbol(f"{path}[{i}]?", _flag(float(block[i])))
+            self.add_symbol(f"{path}[{i}]?", _symbol_of_number(float(block[i])))
         if self._bits:
             for i in np.flatnonzero(np.isnan(block) | ((block == 0) & np.signbit(block)))[:MOST_PARTS].tolist():
                 self.add_symbol(f"{path}[{i}].bits", block[i].tobytes().hex())
@@ -262,14 +262,14 @@ class _Parts:
 
     def add_symbol(self, path: str, text: str) -> None:
         if len(self.symbols) >= MOST_PARTS:
-            raise _refused(path, "an outcome of that many texts", "return fewer: a summary is an outcome too")
+            raise _refused_outcome(path, "an outcome of that many texts", "return fewer: a summary is an outcome too")
         self.symbols[path] = text
 
     def walk(self, value: Any, path: str, depth: int) -> str:
         """Take up the parts of a value, and give its signature."""
         if depth > DEEPEST:
             remedy = f"return at most {DEEPEST} containers within each other"
-            raise _refused(path, "a value that holds itself, or is nested that deep", remedy)
+            raise _refused_outcome(path, "a value that holds itself, or is nested that deep", remedy)
         plain = plain_numbers(value)
         if plain is not None:
             self.add_numbers(path, plain)
@@ -299,7 +299,7 @@ class _Parts:
             case bytes() | bytearray() | memoryview():
                 return self._bytes(bytes(value), path)
             case Decimal() | Fraction():
-                self.add_numbers(path, np.array([_nearest(value)]))
+                self.add_numbers(path, np.array([_nearest_double(value)]))
                 self.add_symbol(path, str(value))
                 return type(value).__name__
             case np.datetime64() | np.timedelta64():
@@ -317,7 +317,7 @@ class _Parts:
                 self._sorted(f"{path}~keys", value)
                 return "{" + ", ".join(parts) + "}"
             case set() | frozenset():
-                held = sorted(map(_member, value))
+                held = sorted(map(_member_text, value))
                 self.add_numbers(f"{path}.size", np.array([float(len(held))]))
                 self._sorted(f"{path}~members", value)
                 for one in held:
@@ -328,7 +328,7 @@ class _Parts:
             case list() | tuple() | collections.deque() | KeysView() | ValuesView() | ItemsView():
                 return self._sequence(value, path, depth)
             case io.IOBase():
-                raise _refused(path, f"a {_name(value)}", "return what is in the file")
+                raise _refused_outcome(path, f"a {_name(value)}", "return what is in the file")
             case Iterator():
                 return f"iterator {self.walk(self._drawn(value, path), path, depth + 1)}"
             case type():
@@ -373,14 +373,16 @@ class _Parts:
         """A part of an exception; of one that has no form, its type."""
         try:
             self.add_symbol(f"{path}.type", self.walk(value, path, depth + 1))
-        except Exception:  # an object of the user's may raise whatever is read of it
+        except Exception:  # the user's object may raise whatever is read of it
             self.add_symbol(f"{path}.type", _name(value))
 
     def _drawn(self, value: Iterator[Any], path: str) -> list[Any]:
         """Everything that an iterator gives, as its caller would draw it."""
         held = list(itertools.islice(value, MOST_PARTS + 1))
         if len(held) > MOST_PARTS:
-            raise _refused(path, f"an iterator of more than {MOST_PARTS} parts", "return what a caller draws from it")
+            raise _refused_outcome(
+                path, f"an iterator of more than {MOST_PARTS} parts", "return what a caller draws from it"
+            )
         return held
 
     def _bytes(self, value: bytes, path: str) -> str:
@@ -404,10 +406,10 @@ class _Parts:
 
     def _long(self, path: str, values: list[int]) -> None:
         """Whole numbers, some of which are no float64: the nearest, what is left, and their last bits."""
-        nearest = [_nearest(one) for one in values]
+        nearest = [_nearest_double(one) for one in values]
         self.add_numbers(path, np.array(nearest))
         self.add_numbers(
-            f"{path}{LEFT}", np.array([_nearest(one - int(x)) for one, x in zip(values, nearest, strict=True)])
+            f"{path}{LEFT}", np.array([_nearest_double(one - int(x)) for one, x in zip(values, nearest, strict=True)])
         )
         last = 1 << 8 * LONGEST_IN_BITS
         for i, one in enumerate(values[:MOST_IN_BITS]):
@@ -429,13 +431,13 @@ class _Parts:
             if all(isinstance(one, bool | int | np.integer) for one in held):
                 self._long(path, [int(one) for one in held])
             else:  # one of them is not finite, or is long
-                self.add_numbers(path, np.array([_nearest(one) for one in held]))
+                self.add_numbers(path, np.array([_nearest_double(one) for one in held]))
                 for i, one in enumerate(held):
                     if isinstance(one, int) and abs(one) > EXACT:
                         self.add_symbol(f"{path}[{i}]{LAST}", hex(one))
             return signature_of_numbers(len(held))
         parts = [self.walk(one, f"{path}[{i}]", depth + 1) for i, one in enumerate(held)]
-        return f"[{_joined(parts)}]"
+        return f"[{_joined_signatures(parts)}]"
 
     def _array(self, value: NDArray[Any], path: str, depth: int) -> str:
         if isinstance(value, np.ma.MaskedArray) and value.dtype.names is None:
@@ -469,7 +471,7 @@ class _Parts:
         if value.ndim == 1:
             return self._sequence(flat, path, depth)
         parts = [self.walk(one, f"{path}[{i}]", depth + 1) for i, one in enumerate(flat)]
-        return f"array{value.shape} of {_joined(parts)}"
+        return f"array{value.shape} of {_joined_signatures(parts)}"
 
     def _fields(self, name: str, fields: Iterable[tuple[str, Any]], path: str, depth: int) -> str:
         parts = [f"{field}: {self.walk(part, f'{path}.{field}', depth + 1)}" for field, part in fields]
@@ -507,14 +509,14 @@ class _Parts:
             remedy = "return the answers to your queries: a Queryable is a mechanism, not an outcome"
         if is_lazy(value):
             remedy = "return what its collect() gives"
-        raise _refused(path, f"a {_name(value)}", remedy)
+        raise _refused_outcome(path, f"a {_name(value)}", remedy)
 
 
-def _member(value: object) -> str:
+def _member_text(value: object) -> str:
     """A member of a set as text; sets within it in one order."""
     if isinstance(value, frozenset):
-        return f"{{{', '.join(sorted(map(_member, value)))}}}"
-    return f"({', '.join(map(_member, value))})" if isinstance(value, tuple) else repr(value)
+        return f"{{{', '.join(sorted(map(_member_text, value)))}}}"
+    return f"({', '.join(map(_member_text, value))})" if isinstance(value, tuple) else repr(value)
 
 
 def _attributes(value: Any) -> list[tuple[str, Any]]:
@@ -542,14 +544,14 @@ def _without_addresses(text: str) -> str:
     return _ADDRESS.sub("0x", text)
 
 
-def _joined(parts: list[str]) -> str:
+def _joined_signatures(parts: list[str]) -> str:
     """Signatures of the parts of a list; equal ones together."""
     if len(parts) > 1 and len(set(parts)) == 1:
         return f"{parts[0]} x {len(parts)}"
     return ", ".join(parts)
 
 
-def _nearest(value: Any) -> float:
+def _nearest_double(value: Any) -> float:
     """The nearest double; beyond the largest one the largest, whose exact value is a symbol."""
     try:
         found = float(value)
@@ -560,7 +562,7 @@ def _nearest(value: Any) -> float:
     return found
 
 
-def _flag(value: float) -> str:
+def _symbol_of_number(value: float) -> str:
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
@@ -569,5 +571,5 @@ def _name(value: object) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _refused(path: str, what: str, remedy: str) -> InvalidValue:
+def _refused_outcome(path: str, what: str, remedy: str) -> InvalidValue:
     return InvalidValue("outcome", f"{what} at {path or 'the top'}", "of numbers, texts and containers of them", remedy)

@@ -23,29 +23,32 @@ def _of_pandas(value: Any) -> Read:
         types = ", ".join(_pandas_type(one) for one in value.dtypes)
         labels, parts = _index(value.index)
         columns = [part for i, name in enumerate(value.columns) for part in _column(repr(name), value.iloc[:, i])]
-        named = _named(value.columns)
+        named = _index_names(value.columns)
         return f"DataFrame[{types}]{labels}{named}", [*columns, *parts, *_attributes(value)]
     if kind == "Series":
         labels, parts = _index(value.index)
         held = [*_column(repr(value.name), value), *parts, *_attributes(value)]
         return f"Series[{_pandas_type(value.dtype)}]{labels}", held
     if kind.endswith("Index"):
-        return f"{kind}[{_pandas_type(value.dtype)}]{_named(value)}", [("", value.to_numpy())]
+        return f"{kind}[{_pandas_type(value.dtype)}]{_index_names(value)}", [("", value.to_numpy())]
     if kind in ("Timestamp", "Timedelta", "Period", "Interval"):
         return kind, [("", str(value))]
     if kind in ("NAType", "NaTType"):
         return kind, []
     if hasattr(value, "to_numpy"):  # an extension array
-        return f"{kind}[{_pandas_type(value.dtype)}]", [("", value.to_numpy(dtype=object)), *_below("", value)]
+        return f"{kind}[{_pandas_type(value.dtype)}]", [
+            ("", value.to_numpy(dtype=object)),
+            *_values_below_mask("", value),
+        ]
     return kind, None
 
 
 def _column(name: str, values: Any) -> list[tuple[str, Any]]:
     """A column, and what lies below its mask."""
-    return [(name, values.to_numpy()), *_below(name, values.array)]
+    return [(name, values.to_numpy()), *_values_below_mask(name, values.array)]
 
 
-def _below(name: str, array: Any) -> list[tuple[str, Any]]:
+def _values_below_mask(name: str, array: Any) -> list[tuple[str, Any]]:
     """What lies below the mask of an array of pandas that has one, such as Int64; zeros elsewhere."""
     mask, data = getattr(array, "_mask", None), getattr(array, "_data", None)
     if not isinstance(mask, np.ndarray) or not isinstance(data, np.ndarray) or not mask.any():
@@ -62,13 +65,13 @@ def _pandas_type(kind: Any) -> str:
 def _index(index: Any) -> tuple[str, list[tuple[str, Any]]]:
     """The labels of the rows: a range by its ends, numbers and times as values, others written out."""
     if type(index).__name__ == "RangeIndex":
-        return f" {index.start}:{index.stop}:{index.step}{_named(index)}", []
+        return f" {index.start}:{index.stop}:{index.step}{_index_names(index)}", []
     if getattr(index.dtype, "kind", "O") in "iufmM":
-        return f" {index.dtype}({len(index)}){_named(index)}", [("index", index.to_numpy())]
-    return f" {index.tolist()!r}{_named(index)}", []
+        return f" {index.dtype}({len(index)}){_index_names(index)}", [("index", index.to_numpy())]
+    return f" {index.tolist()!r}{_index_names(index)}", []
 
 
-def _named(index: Any) -> str:
+def _index_names(index: Any) -> str:
     """The names of an index, where it has any."""
     names = list(index.names)
     return "" if all(name is None for name in names) else f" named {names!r}"

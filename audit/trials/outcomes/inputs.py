@@ -17,7 +17,7 @@ def held_safe(data: Any) -> Any:
         InvalidValue: an object that cannot be copied.
     """
     if type(data) is not np.ndarray:
-        return _copied(data)
+        return _copied_data(data)
     records = np.array(data)
     records.flags.writeable = False
     return records.view()  # of an array that cannot be written to: nobody can make it writeable again
@@ -28,10 +28,10 @@ def fresh(held: Any) -> Any:
     if type(held) is np.ndarray:
         held.flags.writeable = False  # on its way to a worker process it was forgotten
         return held
-    return _copied(held)
+    return _copied_data(held)
 
 
-def _copied(data: Any) -> Any:
+def _copied_data(data: Any) -> Any:
     library = type(data).__module__.partition(".")[0]
     if library == "pyarrow":
         return data  # tables of Arrow cannot be changed

@@ -187,7 +187,9 @@ class observed:
         """What is observed, as `parse_observed` reads it."""
         words = [f"timeout={self.timeout!r}"] if self.timeout is not None else []
         words += [word for word, (name, given) in _WORDS.items() if getattr(self, name) is given]
-        return ", ".join([*words, *([] if self.canonical is None else [f"canonical={_named(self.canonical)}"])])
+        return ", ".join(
+            [*words, *([] if self.canonical is None else [f"canonical={_name_of_function(self.canonical)}"])]
+        )
 
 
 def parse_observed(text: str) -> Mapping[str, Any]:
@@ -214,7 +216,7 @@ def parse_observed(text: str) -> Mapping[str, Any]:
     return found
 
 
-def _named(function: Callable[..., object]) -> str:
+def _name_of_function(function: Callable[..., object]) -> str:
     """The name of a function and, where it has a source, the first digits of its SHA-256."""
     name = f"{function.__module__}:{getattr(function, '__qualname__', type(function).__qualname__)}"
     try:

@@ -74,7 +74,7 @@ def stored(value: Any) -> dict[str, Any]:
     if kind is np.ndarray or isinstance(value, np.generic):
         return _array(np.asarray(value), "array" if kind is np.ndarray else "scalar")
     if library == "pandas" and kind.__name__ in ("DataFrame", "Series"):
-        return _pandas(value)
+        return _pandas_fields(value)
     if library == "polars" and kind.__name__ == "DataFrame":
         buffer = io.BytesIO()
         value.write_ipc(buffer)
@@ -151,7 +151,7 @@ def _of_array(form: Mapping[str, Any]) -> np.ndarray[Any, Any]:
     return np.frombuffer(base64.b64decode(form["data"]), dtype=kind).reshape(shape).copy()
 
 
-def _pandas(value: Any) -> dict[str, Any]:
+def _pandas_fields(value: Any) -> dict[str, Any]:
     """Column by column, each with its type as pandas names it, and the labels of the rows."""
     series = type(value).__name__ == "Series"
     columns = [value] if series else [value.iloc[:, i] for i in range(value.shape[1])]

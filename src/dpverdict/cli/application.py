@@ -63,19 +63,19 @@ def _root(
         context.fail("Missing command.")
 
 
-def _help(command: Callable[..., NoReturn]) -> str:
+def _help_text(command: Callable[..., NoReturn]) -> str:
     """The docstring of a command, each paragraph on one line: the terminal breaks them."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 for _of_mechanism in (audit, tap, curve, calibrate):
-    app.command(cls=MechanismCommand, help=_help(_of_mechanism))(_of_mechanism)
+    app.command(cls=MechanismCommand, help=_help_text(_of_mechanism))(_of_mechanism)
 for _command in (compose, run, schema, scores, replay, prove, check, corpus.scan, selftest, doctor):
-    app.command(help=_help(_command))(_command)
-app.command(name="list", help=_help(list_mechanisms))(list_mechanisms)
+    app.command(help=_help_text(_command))(_command)
+app.command(name="list", help=_help_text(list_mechanisms))(list_mechanisms)
 for _named, _of_corpus in (("list", corpus.list_entries), ("show", corpus.show), ("run", corpus.run)):
-    corpus.app.command(name=_named, help=_help(_of_corpus))(_of_corpus)
+    corpus.app.command(name=_named, help=_help_text(_of_corpus))(_of_corpus)
 app.add_typer(corpus.app, name="corpus")
 
 
@@ -91,17 +91,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(arguments)
         sys.stdout.flush()
     except DpverdictError as error:
-        return _fail(str(error), error)
+        return _print_error(str(error), error)
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
-        return _fail(f"{where}{error.strerror or error}", error)
+        return _print_error(f"{where}{error.strerror or error}", error)
     except MemoryError as error:
-        return _fail("the command does not fit in the memory: ask for less, or give a smaller file", error)
+        return _print_error("the command does not fit in the memory: ask for less, or give a smaller file", error)
     except (KeyboardInterrupt, typer.Abort) as error:
         say(_with_notes("interrupted", error))
         return INTERRUPTED
     except _UsageError as error:
-        return _fail(_misused(error), error)
+        return _print_error(_usage_message(error), error)
     except BaseException as error:
         if _by_interrupt(error):
             say(_with_notes("interrupted", error))
@@ -142,7 +142,7 @@ def _run(arguments: list[str]) -> int:
 _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 
 
-def _misused(error: Any) -> str:
+def _usage_message(error: Any) -> str:
     """What a usage error says: all that is missing at once, and the options that an unknown one may be meant for."""
     from dpverdict.suggestions import listed, nearest
 
@@ -167,7 +167,7 @@ def _by_interrupt(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _fail(message: str, error: BaseException) -> int:
+def _print_error(message: str, error: BaseException) -> int:
     say(_with_notes(f"error: {message}", error))
     return USAGE_ERROR
 

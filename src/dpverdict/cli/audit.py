@@ -102,7 +102,7 @@ def audit(
             say(f"note: {cost}")
         with engine_of_options(jobs, dask), progress_bar() as bar:
             made = audit_from_request(request, wanted, limits, bar)
-        if made.provenance is not None:  # what the code of the user's read
+        if made.provenance is not None:  # what the user's code read
             outputs.refuse_overwriting({f"the file {path} that was used": path for path in made.provenance.files})
         outputs.write(
             json=lambda: made.json,
@@ -116,7 +116,7 @@ def audit(
         with printing():
             sys.stdout.write(made.text)
             if outputs.files or not followed:
-                outputs.conclude(_decided(made.status))
+                outputs.conclude(_status_in_words(made.status))
     return CommandResult(code=made.exit_code)
 
 
@@ -139,7 +139,7 @@ def _exact_certificate(request: Request) -> str:
     return sealed(verdict_certificate(mechanism, as_guarantee(request.claim) or mechanism.claim))
 
 
-def _decided(status: Status) -> str:
+def _status_in_words(status: Status) -> str:
     from dpverdict.cards import DECISIONS
 
     return f"{status.name}: {DECISIONS[status.name]}"
@@ -173,7 +173,7 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
         with printing():
             print(printable(account.summary(), sys.stdout.encoding))
             if outputs.files:
-                outputs.conclude(_decided(account.status))
+                outputs.conclude(_status_in_words(account.status))
     return CommandResult(code=EXIT_CODES[account.status])
 
 

@@ -49,7 +49,7 @@ _MARKS: Final = {True: ("ok      ", "green"), False: ("MISSING ", "bold red"), N
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class InstallationFinding:
     """What was looked at, whether it is as it should be (None: optional, and missing), and what was seen."""
 
     name: str
@@ -57,29 +57,35 @@ class Finding:
     seen: str
 
 
-def findings() -> Iterator[Finding]:
+def findings() -> Iterator[InstallationFinding]:
     """Everything that is looked at, one after the other."""
-    yield Finding(name="python", good=sys.version_info >= (3, 11), seen=f"{platform.python_version()}, 3.11 or newer")
+    yield InstallationFinding(
+        name="python", good=sys.version_info >= (3, 11), seen=f"{platform.python_version()}, 3.11 or newer"
+    )
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Finding(name="machine", good=True, seen=f"{platform.system()} {platform.machine()}, {cores} cores")
-    yield from _required()
+    yield InstallationFinding(
+        name="machine", good=True, seen=f"{platform.system()} {platform.machine()}, {cores} cores"
+    )
+    yield from _check_libraries()
     for name, use in OPTIONAL.items():
         version = _version(name)
-        yield Finding(name=name, good=None if version is None else True, seen=version or f"not here; for {use}")
+        yield InstallationFinding(
+            name=name, good=None if version is None else True, seen=version or f"not here; for {use}"
+        )
     yield _own_process()
     limited = sys.platform.startswith("linux")
-    yield Finding(name="--memory", good=limited or None, seen="kept" if limited else "kept on Linux only")
+    yield InstallationFinding(name="--memory", good=limited or None, seen="kept" if limited else "kept on Linux only")
     yield _files()
 
 
-def _required() -> Iterator[Finding]:
+def _check_libraries() -> Iterator[InstallationFinding]:
     """The libraries that this package cannot do without, against their bounds."""
     import importlib.metadata
 
     try:
         lines = importlib.metadata.requires("dpverdict") or []
     except importlib.metadata.PackageNotFoundError:
-        yield Finding(name="dpverdict", good=None, seen="runs from its sources: versions are not compared")
+        yield InstallationFinding(name="dpverdict", good=None, seen="runs from its sources: versions are not compared")
         return
     for line in lines:
         said = re.fullmatch(r"([\w.-]+)\s*>=\s*([\d.]+)", line.partition(";")[0].strip())
@@ -88,10 +94,10 @@ def _required() -> Iterator[Finding]:
         version = _version(said[1])
         good = version is not None and _numbers(version) >= _numbers(said[2])
         seen = f"{version or 'missing'}, {said[2]} or newer" + ("" if good else f": pip install -U {said[1]}")
-        yield Finding(name=said[1], good=good, seen=seen)
+        yield InstallationFinding(name=said[1], good=good, seen=seen)
 
 
-def _own_process() -> Finding:
+def _own_process() -> InstallationFinding:
     """Whether code under audit gets a process of its own, and answers from it."""
     from dpverdict.audit.isolation.process import Limits, run_isolated
     from dpverdict.errors import DpverdictError
@@ -100,9 +106,9 @@ def _own_process() -> Finding:
     try:
         found = run_isolated(f"{__name__}:answer", {}, what="doctor", limits=Limits(seconds=_SECONDS))
     except (DpverdictError, OSError) as error:
-        return Finding(name=name, good=False, seen=f"code under audit cannot be run: {error}")
+        return InstallationFinding(name=name, good=False, seen=f"code under audit cannot be run: {error}")
     seen = "code under audit runs in one" if found else "answered wrongly"
-    return Finding(name=name, good=found is True, seen=seen)
+    return InstallationFinding(name=name, good=found is True, seen=seen)
 
 
 def answer(request: object, tell: object) -> bool:
@@ -110,13 +116,13 @@ def answer(request: object, tell: object) -> bool:
     return True
 
 
-def _files() -> Finding:
+def _files() -> InstallationFinding:
     try:
         with tempfile.TemporaryFile() as file:
             file.write(b"0")
     except OSError as error:
-        return Finding(name="temporary files", good=False, seen=f"{error}: set TMPDIR")
-    return Finding(name="temporary files", good=True, seen=tempfile.gettempdir())
+        return InstallationFinding(name="temporary files", good=False, seen=f"{error}: set TMPDIR")
+    return InstallationFinding(name="temporary files", good=True, seen=tempfile.gettempdir())
 
 
 def _version(name: str) -> str | None:
@@ -180,11 +186,11 @@ def checks() -> tuple[SelfCheck, ...]:
     """Every check, in the order of the layers."""
     return (
         SelfCheck(name="ball arithmetic", run=_balls),
-        SelfCheck(name="exact audit", run=_exact),
-        SelfCheck(name="distinguishing test", run=_statistical),
-        SelfCheck(name="composition", run=_composition),
-        SelfCheck(name="reports", run=_reports),
-        SelfCheck(name="theorems", run=_theorems),
+        SelfCheck(name="exact audit", run=_check_exact),
+        SelfCheck(name="distinguishing test", run=_check_statistical),
+        SelfCheck(name="composition", run=_check_composition),
+        SelfCheck(name="reports", run=_check_reports),
+        SelfCheck(name="theorems", run=_check_theorems),
     )
 
 
@@ -215,7 +221,7 @@ def selftest() -> CommandResult:
     return CommandResult(code=1 if failed else 0)
 
 
-def _must(condition: bool, problem: str) -> None:
+def _require(condition: bool, problem: str) -> None:
     if not condition:
         raise AssertionError(problem)
 
@@ -229,24 +235,24 @@ def _balls() -> str:
         upper, lower = mpmath.ncdf(mpmath.mpf(-1) / 2), mpmath.ncdf(mpmath.mpf(-3) / 2)
         truth = upper - mpmath.e * lower  # delta(1) of mu = 1: Phi(-1/2) - e Phi(-3/2)
         found = GaussianLoss(1).certified_delta(1)
-        _must(found.lower <= truth <= found.upper, "the enclosure of delta(1) does not contain it")
+        _require(found.lower <= truth <= found.upper, "the enclosure of delta(1) does not contain it")
         wrong = upper - lower  # without the factor e
-        _must(not found.lower <= wrong <= found.upper, "an enclosure contains a wrong value")
+        _require(not found.lower <= wrong <= found.upper, "an enclosure contains a wrong value")
     return f"delta(1) of mu = 1 is in [{found.lower!r}, {found.upper!r}], as another library finds to 40 digits"
 
 
-def _exact() -> str:
+def _check_exact() -> str:
     from dpverdict.audit.exact.decide import certify
     from dpverdict.audit.exact.verdict import Status
     from dpverdict.mechanisms.broken import by_name
     from dpverdict.mechanisms.queries.correlated import CorrelatedGaussian
 
-    _must(certify(CorrelatedGaussian(dim=5, mu=1)).status is Status.CERTIFIED, "a right mechanism is not certified")
-    _must(certify(by_name("M2").make(5, 1)).status is Status.REFUTED, "a wrong mechanism is not refuted")
+    _require(certify(CorrelatedGaussian(dim=5, mu=1)).status is Status.CERTIFIED, "a right mechanism is not certified")
+    _require(certify(by_name("M2").make(5, 1)).status is Status.REFUTED, "a wrong mechanism is not refuted")
     return "a right mechanism is certified, a wrong one refuted"
 
 
-def _statistical() -> str:
+def _check_statistical() -> str:
     from dpverdict.audit.distinguishing.fixed_size import distinguish
     from dpverdict.audit.exact.worst_case import worst_case
     from dpverdict.mechanisms.broken import by_name
@@ -264,23 +270,23 @@ def _statistical() -> str:
             seed=SEED,
         )
         outcomes.append(test.refuted)
-    _must(outcomes == [False, True], f"refuted: {outcomes}, must be [False, True]")
+    _require(outcomes == [False, True], f"refuted: {outcomes}, must be [False, True]")
     error = rounded_text(ERROR_PROBABILITY)
     return f"{SAMPLES} releases refute a wrong mechanism and not a right one, at error probability {error}"
 
 
-def _composition() -> str:
+def _check_composition() -> str:
     from dpverdict.audit.losses.closed_form import GaussianLoss
     from dpverdict.audit.losses.composition import compose
 
     composed, closed = compose(*[GaussianLoss("0.5")] * 4).certified_delta(1), GaussianLoss(1).certified_delta(1)
-    _must(composed.lower <= closed.upper and closed.lower <= composed.upper, "4 times mu = 1/2 is not mu = 1")
+    _require(composed.lower <= closed.upper and closed.lower <= composed.upper, "4 times mu = 1/2 is not mu = 1")
     other = GaussianLoss("1.001").certified_delta(1)
-    _must(other.lower > composed.upper, "mu = 1.001 is not told from mu = 1")
+    _require(other.lower > composed.upper, "mu = 1.001 is not told from mu = 1")
     return "four releases at mu = 1/2 are one at mu = 1, and not one at mu = 1.001"
 
 
-def _reports() -> str:
+def _check_reports() -> str:
     from dpverdict.audit.reports.html import render_html
     from dpverdict.audit.reports.to_json import read_schema, render_json
     from dpverdict.audit.runs.audits import audit_mechanism
@@ -288,20 +294,20 @@ def _reports() -> str:
 
     report = audit_mechanism(CorrelatedGaussian(dim=2, mu=1), sampling=None, command="<script>")
     page = render_html(report)
-    _must("CERTIFIED" in page and "CERTIFIED" in render_json(report), "a report does not say its verdict")
-    _must("<script>" not in page, "a text of the user's became markup")
-    _must("properties" in read_schema(), "the schema of the report is missing")
+    _require("CERTIFIED" in page and "CERTIFIED" in render_json(report), "a report does not say its verdict")
+    _require("<script>" not in page, "the user's text became markup")
+    _require("properties" in read_schema(), "the schema of the report is missing")
     return "page, JSON and schema are complete"
 
 
-def _theorems() -> str:
+def _check_theorems() -> str:
     from dpverdict.proofs.checks.outcome import Standing
     from dpverdict.proofs.checks.registry import matching
 
     (theorem,) = matching("lebeda2024", "lem3.1")
     (misprint,) = matching("lebeda2024", "poster.line1")
     outcome = theorem.verify()
-    _must(not outcome.defects, "a planted fault is not refuted")
-    _must(outcome.standing is Standing.HOLDS, "Lemma 3.1 of Lebeda (2024) does not hold")
-    _must(misprint.verify().standing is Standing.FAILS_AS_PRINTED, "a misprint of the poster is not found")
+    _require(not outcome.defects, "a planted fault is not refuted")
+    _require(outcome.standing is Standing.HOLDS, "Lemma 3.1 of Lebeda (2024) does not hold")
+    _require(misprint.verify().standing is Standing.FAILS_AS_PRINTED, "a misprint of the poster is not found")
     return "a lemma holds, its planted faults do not, and a misprint is found"

@@ -75,7 +75,7 @@ def takes(kind: type[AnyRequest]) -> Callable[[Callable[..., T]], Callable[..., 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
         own = inspect.signature(command, eval_str=True).parameters
         place = list(own).index("request")
-        made = [_parameter(kind, name) for name in parts(kind)]
+        made = [_parameter_of_part(kind, name) for name in parts(kind)]
         others = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.values()]
 
         @functools.wraps(command)
@@ -101,7 +101,7 @@ def takes(kind: type[AnyRequest]) -> Callable[[Callable[..., T]], Callable[..., 
 _SWITCHES: Final = ("tap",)
 
 
-def _parameter(kind: type[AnyRequest], name: str) -> inspect.Parameter:
+def _parameter_of_part(kind: type[AnyRequest], name: str) -> inspect.Parameter:
     """The parameter of a function of which typer makes the option for a part of a request."""
     said = parts(kind)[name]
     default: object = inspect.Parameter.empty if "panel" not in said else False if name == "exact_only" else None
@@ -130,7 +130,7 @@ class MechanismCommand(typer.core.TyperCommand):
         if _MADE not in ctx.meta:
             from dpverdict.audit.trials.catalogue import offered
 
-            ctx.meta[_MADE] = _made(offered(ctx.meta.get(_EXPLAINED)))
+            ctx.meta[_MADE] = _typer_options(offered(ctx.meta.get(_EXPLAINED)))
         first = next(i for i, parameter in enumerate(own) if parameter.name == "mechanism") + 1
         return [*own[:first], *ctx.meta[_MADE].values(), *own[first:]]
 
@@ -159,7 +159,7 @@ def parameters(context: typer.Context) -> dict[str, str | None]:
     return given
 
 
-def _made(offered: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def _typer_options(offered: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Options by the names of parameters, as typer makes them of a function that has them for its arguments."""
 
     def scratch(**given: str | None) -> None:

@@ -59,7 +59,7 @@ def prove(
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.finished_audit import console_facts
     from dpverdict.proofs.ledger.certificate_files import certificate_folder, write_certificates
-    from dpverdict.proofs.ledger.proof_process import WantedRenderings, proved
+    from dpverdict.proofs.ledger.proof_process import WantedProofFaces, proved
     from dpverdict.proofs.ledger.prove import Proof
     from dpverdict.proofs.ledger.terminal import WIDTH
 
@@ -68,7 +68,7 @@ def prove(
     with Outputs(json=json, report=report) as outputs:
         outputs.refuse_overwriting({} if paper is None else {"the statements": paper})
         console = console_facts() | ({} if sys.stdout.isatty() else {"width": WIDTH})
-        wanted = WantedRenderings(
+        wanted = WantedProofFaces(
             page="report" in outputs, explained=explain, console=console, certified=folder is not None
         )
         with engine_of_options(jobs, dask), progress_bar() as bar:

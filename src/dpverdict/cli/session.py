@@ -1,6 +1,6 @@
 """What a command does around its work: output files, the engine of the trials, progress, and how it ends.
 
-A command returns `CommandResult`, which alone becomes an exit code that says a verdict. Code of the user's runs within
+A command returns `CommandResult`, which alone becomes an exit code that says a verdict. The user's code runs within
 a command, and may raise anything; that it ended the program is no verdict.
 """
 
@@ -145,7 +145,7 @@ class Outputs:
 
 def say(message: str) -> None:
     """One line on standard error: control characters as escapes, and what it cannot encode too."""
-    with _paused():
+    with _display_paused():
         print(printable(" ".join(message.split()), sys.stderr.encoding), file=sys.stderr)
 
 
@@ -202,7 +202,7 @@ def in_progress(what: str) -> Generator[None]:
 
 
 @contextmanager
-def _paused() -> Generator[None]:
+def _display_paused() -> Generator[None]:
     """Nothing is shown meanwhile, so that a line can be printed."""
     shown = list(_shown)
     for one in shown:
@@ -243,7 +243,7 @@ def printing() -> Generator[None]:
         OSError: standard output cannot be written to, for another reason.
     """
     try:
-        with _paused():
+        with _display_paused():
             yield
             sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # rich turns the first into the second

@@ -59,13 +59,13 @@ def dot_exactly(left: NDArray[np.float64], right: NDArray[np.float64]) -> Fracti
         total += sum(
             (Fraction(float(p)) * Fraction(float(q)) for p, q in zip(a[tiny], b[tiny], strict=True)), Fraction(0)
         )
-        (a_high, a_low), (b_high, b_low) = _halves(np.where(tiny, 0.0, a)), _halves(b)
+        (a_high, a_low), (b_high, b_low) = _split_in_halves(np.where(tiny, 0.0, a)), _split_in_halves(b)
         for product in (a_high * b_high, a_high * b_low, a_low * b_high, a_low * b_low):
             total += _sum_block(product)  # each product of 26-bit halves is exact
     return total
 
 
-def _halves(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _split_in_halves(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """x = high + low exactly, each of at most 26 bits (Veltkamp)."""
     scaled = _SPLITTER * x
     high = scaled - (scaled - x)
@@ -149,7 +149,7 @@ class Surd:
     def __add__(self, other: int | Fraction | Surd) -> Surd:
         right = Surd.of(other)
         parts = self.rational + right.rational, self.coefficient + right.coefficient
-        return Surd(*parts, _common(self, right))
+        return Surd(*parts, _common_radicand(self, right))
 
     __radd__ = __add__
 
@@ -163,7 +163,7 @@ class Surd:
         return Surd.of(other) - self
 
     def __mul__(self, other: int | Fraction | Surd) -> Surd:
-        right, radicand = Surd.of(other), _common(self, Surd.of(other))
+        right, radicand = Surd.of(other), _common_radicand(self, Surd.of(other))
         return Surd(
             self.rational * right.rational + self.coefficient * right.coefficient * radicand,
             self.rational * right.coefficient + self.coefficient * right.rational,
@@ -212,7 +212,7 @@ class Surd:
         return f"Surd({self.rational}{root})"
 
 
-def _common(left: Surd, right: Surd) -> int:
+def _common_radicand(left: Surd, right: Surd) -> int:
     """The radicand two numbers share; 0 stands for any."""
     if left.radicand and right.radicand and left.radicand != right.radicand:
         pair = f"{left.radicand} and {right.radicand}"

@@ -39,7 +39,7 @@ _FAR: Final = arb(1000)
 _constants: dict[int, tuple[arb, arb]] = {}
 
 
-def _roots() -> tuple[arb, arb]:
+def _roots_of_half_and_two() -> tuple[arb, arb]:
     """sqrt(1/2) and sqrt(2) at the current precision."""
     if ctx.prec not in _constants:
         _constants.clear()
@@ -59,17 +59,17 @@ class BallNormal:
         return x * arb(0.5)
 
     def tail(self, t: B) -> B:
-        x = t * _roots()[0]
+        x = t * _roots_of_half_and_two()[0]
         # erfc decreases, and of an exact number it is accurate at any size
         if isinstance(x, arb) and x > _FAR:  # type: ignore[redundant-expr]  # B is also a power series
             return x.lower().erfc().union(x.upper().erfc()) * arb(0.5)
         return x.erfc() * arb(0.5)
 
     def quantile(self, probability: arb) -> arb:
-        return _roots()[1] * (2 * probability).erfcinv()
+        return _roots_of_half_and_two()[1] * (2 * probability).erfcinv()
 
     def central_mass(self, half: B) -> B:
-        return (half * _roots()[0]).erf()
+        return (half * _roots_of_half_and_two()[0]).erf()
 
     def tail_gap(self, epsilon: B, centre: B, half: B) -> B:
         return self.tail(centre - half) - self.tilted_tail(epsilon, centre, half)
@@ -97,7 +97,7 @@ def profile(epsilons: NDArray[np.float64], mu: Real, accuracy: int) -> dict[int,
     for cell in _cells(epsilons, parameter):
         points = epsilons[cell].tolist()
         with precision(_working_bits(points[0], points[-1], parameter)):
-            centre, polynomial = _expansion(points[0], points[-1], mu)
+            centre, polynomial = _profile_expansion(points[0], points[-1], mu)
             for i, point in zip(cell.tolist(), points, strict=True):
                 value = polynomial(arb(point) - centre)
                 if value.rel_accuracy_bits() >= accuracy:
@@ -125,22 +125,22 @@ def _cells(epsilons: NDArray[np.float64], mu: float) -> Iterator[NDArray[np.intp
         first = max(last, first + 1)
 
 
-def _expansion(low: float, high: float, mu: Real) -> tuple[arb, arb_poly]:
+def _profile_expansion(low: float, high: float, mu: Real) -> tuple[arb, arb_poly]:
     """A centre and a polynomial in epsilon - centre that encloses the profile at every epsilon in [low, high]."""
     centre = arb(low + (high - low) / 2)
-    with _terms(_ORDER):
-        coefficients = list(_series(centre, mu))
-    with _terms(_ORDER + 1), precision(_REMAINDER_BITS):
-        remainder = _series(arb(low).union(arb(high)), mu)[_ORDER]
+    with _series_terms(_ORDER):
+        coefficients = list(_profile_series(centre, mu))
+    with _series_terms(_ORDER + 1), precision(_REMAINDER_BITS):
+        remainder = _profile_series(arb(low).union(arb(high)), mu)[_ORDER]
     return centre, arb_poly([*coefficients, remainder])
 
 
-def _series(about: arb, mu: Real) -> arb_series:
+def _profile_series(about: arb, mu: Real) -> arb_series:
     return gaussian_formulas.delta(_KIND, arb_series([about, 1]), arb_series([mu.ball()]))
 
 
 @contextmanager
-def _terms(number: int) -> Generator[None]:
+def _series_terms(number: int) -> Generator[None]:
     """Power series of this many terms inside the block; like the precision, it is a global state of the library."""
     former = ctx.cap
     ctx.cap = number
@@ -217,8 +217,8 @@ def epsilon_ball(delta: Real, mu: Real) -> arb:
         return arb(0)
     for bits in doublings(128, _MAX_ROOT_BITS):
         with precision(bits):
-            root = _newton(delta.ball(), mu.ball())
-            ends = None if root is None else (_shortened(root, -1), _shortened(root, 1))
+            root = _newton_epsilon(delta.ball(), mu.ball())
+            ends = None if root is None else (_rounded_root(root, -1), _rounded_root(root, 1))
         if ends is not None:
             low, high = (Real.of(end) for end in ends)
             if _profile_sign(low, mu, delta) == 1 and _profile_sign(high, mu, delta) in (-1, 0):
@@ -233,7 +233,7 @@ def _profile_sign(epsilon: Real, mu: Real, delta: Real) -> int | None:
     return compare(profile, delta, max_bits=_MAX_ROOT_BITS)
 
 
-def _shortened(root: arb, side: int) -> Fraction:
+def _rounded_root(root: arb, side: int) -> Fraction:
     """The root moved to the given side by a relative 2^-60, as a dyadic rational of about 64 bits."""
     with precision(64):
         moved = (root * (1 + side * arb(2) ** -60)).mid()
@@ -241,7 +241,7 @@ def _shortened(root: arb, side: int) -> Fraction:
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
-def _newton(delta: arb, mu: arb) -> arb | None:
+def _newton_epsilon(delta: arb, mu: arb) -> arb | None:
     """The epsilon > 0 at which the profile is delta, to about 62 bits; None if the current precision is too low.
 
     log delta(epsilon) and log(1 - delta(epsilon)) are concave functions of epsilon (Prekopa: both are integrals of a

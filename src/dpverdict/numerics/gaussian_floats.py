@@ -6,10 +6,10 @@ error is below `RELATIVE_ERROR`, for mu from 1e-200 to 1e3 and every epsilon; wh
 out as 0, and `log_delta` stays accurate there. These values bound nothing: see `dpverdict.numerics.gaussian`.
 
 The formulas are in `dpverdict.numerics.gaussian_formulas`. The functions named ``..._floats`` take arrays in the
-domain and mu > 0 to about 106 bits, for callers whose mu is not a float: as a `Pair`, the unevaluated sum of two
-floats. Compensated arithmetic on pairs is here as far as the normal tails need it: the point epsilon/mu - mu/2 and its
-square are wanted to more than 53 bits, because a normal tail multiplies the relative error of the point by the square
-of the point.
+domain and mu > 0 to about 106 bits, for callers whose mu is not a float: as a `DoubleDouble`, the unevaluated sum of
+two floats. Compensated arithmetic on these is here as far as the normal tails need it: the point epsilon/mu - mu/2 and
+its square are wanted to more than 53 bits, because a normal tail multiplies the relative error of the point by the
+square of the point.
 
 The primitives of the normal law (`FloatNormal`) are accurate in the tails and for tiny mu. A value is kept as
 exp(exponent) * factor, so that its logarithm is accurate when the value itself underflows. The gap
@@ -58,7 +58,7 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - virtual)) + (b - virtual)
 
 
-def _split(a: Array) -> tuple[Array, Array]:
+def _split_float(a: Array) -> tuple[Array, Array]:
     scaled = _SPLITTER * a
     high = scaled - (scaled - a)
     return high, a - high
@@ -67,20 +67,20 @@ def _split(a: Array) -> tuple[Array, Array]:
 def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded product and its rounding error, exactly if nothing over- or underflows."""
     product = a * b
-    a_high, a_low = _split(a)
-    b_high, b_low = _split(b)
+    a_high, a_low = _split_float(a)
+    b_high, b_low = _split_float(b)
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
 def two_square(a: Array) -> tuple[Array, Array]:
     """The rounded square and its rounding error, exactly if nothing over- or underflows."""
     square = a * a
-    high, low = _split(a)
+    high, low = _split_float(a)
     return square, ((high * high - square) + 2.0 * (high * low)) + low * low
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class DoubleDouble:
     """The numbers high + low, where low is at most about a unit in the last place of high.
 
     The parts are arrays that broadcast together. A quotient is clipped at 1e200 in absolute value.
@@ -132,7 +132,7 @@ _SMALLEST = 5e-324
 class Scaled:
     """The numbers exp(exponent.high + exponent.low) * factor."""
 
-    exponent: Pair
+    exponent: DoubleDouble
     factor: Array
 
     def value(self) -> Array:
@@ -149,10 +149,10 @@ class Scaled:
 class FloatNormal:
     """The `Arithmetic` of float64 arrays; see `dpverdict.numerics.gaussian_formulas.Arithmetic` for the meanings."""
 
-    def halve(self, x: Pair) -> Pair:
-        return Pair(x.high * 0.5, x.low * 0.5)
+    def halve(self, x: DoubleDouble) -> DoubleDouble:
+        return DoubleDouble(x.high * 0.5, x.low * 0.5)
 
-    def tail(self, t: Pair) -> Scaled:
+    def tail(self, t: DoubleDouble) -> Scaled:
         positive = t.high >= 0
         factor = (
             np.where(
@@ -160,72 +160,76 @@ class FloatNormal:
             )
             * 0.5
         )
-        return Scaled(_where(positive, _log_bell(t), _ZERO_PAIR), factor)
+        return Scaled(_choose_pair(positive, _log_bell(t), _ZERO_PAIR), factor)
 
-    def quantile(self, probability: Pair) -> Pair:
+    def quantile(self, probability: DoubleDouble) -> DoubleDouble:
         """Requires: 0 < probability < 1, and no low part."""
         upper = np.minimum(probability.high, 1.0 - probability.high)
         z = -scipy.special.ndtri(upper)
         # One Newton step in the tail, as a correction: (Phibar(z) - upper) / density(z), scaled by exp(z^2/2).
-        bell = _log_bell(Pair.of(z))
+        bell = _log_bell(DoubleDouble.of(z))
         root = np.exp(-0.5 * bell.high)
         scaled = upper * root * root * (1.0 - bell.low)
         step = (scipy.special.erfcx(z * _SQRT_HALF) * 0.5 - scaled) * math.sqrt(2 * math.pi)
         sign = np.where(probability.high <= 0.5, 1.0, -1.0)
-        return Pair(sign * z, sign * step)
+        return DoubleDouble(sign * z, sign * step)
 
-    def central_mass(self, half: Pair) -> Scaled:
+    def central_mass(self, half: DoubleDouble) -> Scaled:
         return Scaled(_ZERO_PAIR, scipy.special.erf(half.high * _SQRT_HALF))
 
-    def tail_gap(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
-        forward = _gap(_absolute(centre), half)
+    def tail_gap(self, epsilon: DoubleDouble, centre: DoubleDouble, half: DoubleDouble) -> Scaled:
+        forward = _scaled_gap(_absolute_pair(centre), half)
         negative = epsilon.high < 0
         if not negative.any():
             return forward
         size = np.abs(epsilon.high)
         reflected = -np.expm1(-size) + np.exp(-size) * forward.value()
-        return Scaled(_where(negative, _ZERO_PAIR, forward.exponent), np.where(negative, reflected, forward.factor))
+        return Scaled(
+            _choose_pair(negative, _ZERO_PAIR, forward.exponent), np.where(negative, reflected, forward.factor)
+        )
 
-    def tail_gap_complement(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
-        centre, t, y = _points(_absolute(centre), half)
+    def tail_gap_complement(self, epsilon: DoubleDouble, centre: DoubleDouble, half: DoubleDouble) -> Scaled:
+        centre, t, y = _points(_absolute_pair(centre), half)
         near = t.high < 0
         sum_of_tails = 0.5 * (scipy.special.erfcx(np.maximum(-t.high, 0.0) * _SQRT_HALF) + scipy.special.erfcx(y))
-        exponent = _where(near, _log_bell(t), _ZERO_PAIR)
-        factor = np.where(near, sum_of_tails, 1.0 - _gap(centre, half).value())
-        return Scaled(exponent + Pair.of(np.minimum(epsilon.high, 0.0)), factor)
+        exponent = _choose_pair(near, _log_bell(t), _ZERO_PAIR)
+        factor = np.where(near, sum_of_tails, 1.0 - _scaled_gap(centre, half).value())
+        return Scaled(exponent + DoubleDouble.of(np.minimum(epsilon.high, 0.0)), factor)
 
-    def tilted_tail(self, epsilon: Pair, centre: Pair, half: Pair) -> Scaled:
+    def tilted_tail(self, epsilon: DoubleDouble, centre: DoubleDouble, half: DoubleDouble) -> Scaled:
         _, t, y = _points(centre, half)
         positive = y >= 0
         factor = np.where(positive, scipy.special.erfcx(np.abs(y)), scipy.special.erfc(y)) * 0.5
-        return Scaled(_where(positive, _log_bell(t), epsilon), factor)
+        return Scaled(_choose_pair(positive, _log_bell(t), epsilon), factor)
 
 
-_ZERO_PAIR = Pair.of(np.zeros(()))
+_ZERO_PAIR = DoubleDouble.of(np.zeros(()))
 
 
-def _where(condition: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], first: Pair, second: Pair) -> Pair:
-    return Pair(np.where(condition, first.high, second.high), np.where(condition, first.low, second.low))
+def _choose_pair(
+    condition: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], first: DoubleDouble, second: DoubleDouble
+) -> DoubleDouble:
+    return DoubleDouble(np.where(condition, first.high, second.high), np.where(condition, first.low, second.low))
 
 
-def _absolute(x: Pair) -> Pair:
+def _absolute_pair(x: DoubleDouble) -> DoubleDouble:
     sign = np.where(x.high < 0, -1.0, 1.0)
-    return Pair(sign * x.high, sign * x.low)
+    return DoubleDouble(sign * x.high, sign * x.low)
 
 
-def _log_bell(t: Pair) -> Pair:
+def _log_bell(t: DoubleDouble) -> DoubleDouble:
     """-t^2/2, to about 100 bits; -inf where it overflows."""
     square, error = two_square(t.high)
     low = -(0.5 * error + t.high * t.low)
-    return Pair(-0.5 * square, np.where(np.abs(t.high) < 1e150, low, 0.0))
+    return DoubleDouble(-0.5 * square, np.where(np.abs(t.high) < 1e150, low, 0.0))
 
 
-def _points(centre: Pair, half: Pair) -> tuple[Pair, Pair, Array]:
+def _points(centre: DoubleDouble, half: DoubleDouble) -> tuple[DoubleDouble, DoubleDouble, Array]:
     """The centre, the point t = centre - half to 106 bits, and y = (centre + half)/sqrt 2 to 53 bits."""
     return centre, centre - half, (centre.high + half.high) * _SQRT_HALF
 
 
-def _gap(centre: Pair, half: Pair) -> Scaled:
+def _scaled_gap(centre: DoubleDouble, half: DoubleDouble) -> Scaled:
     """The gap for centre >= 0."""
     centre, t, y = _points(centre, half)
     x = t.high * _SQRT_HALF
@@ -241,15 +245,15 @@ def _gap(centre: Pair, half: Pair) -> Scaled:
     if near.any():
         bell = np.exp(exponent.high[near])
         factor[near] = 0.5 * (scipy.special.erfc(x[near]) - bell * scipy.special.erfcx(y[near]))
-        exponent = _where(near, _ZERO_PAIR, exponent)
+        exponent = _choose_pair(near, _ZERO_PAIR, exponent)
     if narrow.any():
-        factor[narrow] = _narrow(a[narrow], b[narrow])
+        factor[narrow] = _difference_of_close(a[narrow], b[narrow])
     if far.any():
-        factor[far] = _far(x[far], y[far], b[far])
+        factor[far] = _difference_of_far(x[far], y[far], b[far])
     return Scaled(exponent, factor)
 
 
-def _narrow(a: Array, b: Array) -> Array:
+def _difference_of_close(a: Array, b: Array) -> Array:
     """(erfcx(a - b) - erfcx(a + b))/2 by the odd derivatives E_j of erfcx at a, up to b^9, without exp(2ab - b^2).
 
     Reads E_0 = erfcx, E_1 = 2 a E_0 - 2/sqrt(pi), E_(j+2) = 2 (j+1) E_j + 2 a E_(j+1).
@@ -266,7 +270,7 @@ def _narrow(a: Array, b: Array) -> Array:
     return -total
 
 
-def _far(x: Array, y: Array, b: Array) -> Array:
+def _difference_of_far(x: Array, y: Array, b: Array) -> Array:
     """(erfcx(x) - erfcx(y))/2 by the asymptotic series, where y - x = 2 b.
 
     erfcx(x) sqrt(pi) = sum over k of (-1)^k (2k-1)!! / 2^k u^(2k+1), u = 1/x; with v = 1/y the differences
@@ -298,54 +302,54 @@ SMALLEST_MU, LARGEST_MU = 1e-290, 1e15
 """Between them nothing over- or underflows that matters."""
 
 
-def delta_floats(epsilon: Array, mu: Pair) -> Array:
+def delta_floats(epsilon: Array, mu: DoubleDouble) -> Array:
     """The privacy profile, at finite epsilon and mu > 0."""
     # Far from 0 squares overflow and densities underflow, to the limits 0 and 1 that are right there.
     with np.errstate(all="ignore"):
-        values: Array = np.minimum(gaussian_formulas.delta(_KIND, Pair.of(epsilon), mu).value(), 1.0)
+        values: Array = np.minimum(gaussian_formulas.delta(_KIND, DoubleDouble.of(epsilon), mu).value(), 1.0)
     return values
 
 
-def log_delta_floats(epsilon: Array, mu: Pair) -> Array:
+def log_delta_floats(epsilon: Array, mu: DoubleDouble) -> Array:
     """The natural logarithm of the profile, at finite epsilon and mu > 0; from 1 - delta where delta is above 1/2."""
     with np.errstate(all="ignore"):
-        profile = gaussian_formulas.delta(_KIND, Pair.of(epsilon), mu)
-        complement = gaussian_formulas.delta_complement(_KIND, Pair.of(epsilon), mu).value()
+        profile = gaussian_formulas.delta(_KIND, DoubleDouble.of(epsilon), mu)
+        complement = gaussian_formulas.delta_complement(_KIND, DoubleDouble.of(epsilon), mu).value()
         values: Array = np.where(complement < 0.5, np.log1p(-complement), profile.log())
     return values
 
 
-def beta_floats(alpha: Array, mu: Pair) -> Array:
+def beta_floats(alpha: Array, mu: DoubleDouble) -> Array:
     """The trade-off function, at 0 <= alpha <= 1 and mu > 0."""
     inside = (alpha > 0) & (alpha < 1)
     with np.errstate(all="ignore"):
-        values = gaussian_formulas.beta(_KIND, Pair.of(np.where(inside, alpha, 0.5)), mu).value()
+        values = gaussian_formulas.beta(_KIND, DoubleDouble.of(np.where(inside, alpha, 0.5)), mu).value()
     return np.where(inside, values, 1.0 - alpha)
 
 
-def power_floats(alpha: Array, mu: Pair) -> Array:
+def power_floats(alpha: Array, mu: DoubleDouble) -> Array:
     """1 - beta(alpha), at 0 <= alpha <= 1 and mu > 0."""
     inside = (alpha > 0) & (alpha < 1)
     with np.errstate(all="ignore"):
-        values = gaussian_formulas.power(_KIND, Pair.of(np.where(inside, alpha, 0.5)), mu).value()
+        values = gaussian_formulas.power(_KIND, DoubleDouble.of(np.where(inside, alpha, 0.5)), mu).value()
     return np.where(inside, values, alpha)
 
 
-def advantage_floats(mu: Pair) -> Array:
+def advantage_floats(mu: DoubleDouble) -> Array:
     """The total variation distance delta(0), for mu > 0."""
     return gaussian_formulas.advantage(_KIND, mu).value()
 
 
-def tails_floats(epsilon: Array, mu: Pair) -> tuple[Array, Array, Array, Array]:
+def tails_floats(epsilon: Array, mu: DoubleDouble) -> tuple[Array, Array, Array, Array]:
     """P[L > epsilon], P[L <= epsilon], Q[L > epsilon], Q[L <= epsilon], at finite epsilon and mu > 0."""
     with np.errstate(all="ignore"):
-        centre, half = Pair.of(epsilon) / mu, _KIND.halve(mu)
-        points = centre - half, half - centre, centre + half, Pair(-centre.high, -centre.low) - half
+        centre, half = DoubleDouble.of(epsilon) / mu, _KIND.halve(mu)
+        points = centre - half, half - centre, centre + half, DoubleDouble(-centre.high, -centre.low) - half
         p_above, p_below, q_above, q_below = (np.minimum(_KIND.tail(point).value(), 1.0) for point in points)
     return p_above, p_below, q_above, q_below
 
 
-def epsilon_floats(delta: Array, mu: Pair) -> Array:
+def epsilon_floats(delta: Array, mu: DoubleDouble) -> Array:
     """The smallest epsilon >= 0 with delta(epsilon) <= delta, at 0 <= delta <= 1 and mu > 0; inf at delta = 0.
 
     Newton's method on log delta, or on log(1 - delta) where delta is above 1/2: both are concave in epsilon, so it
@@ -355,8 +359,10 @@ def epsilon_floats(delta: Array, mu: Pair) -> Array:
     shape = np.broadcast_shapes(delta.shape, mu.high.shape)
     delta, high, low = (np.broadcast_to(part, shape).ravel() for part in (delta, mu.high, mu.low))
     result = np.where(delta > 0, 0.0, np.inf)
-    positive = np.flatnonzero((delta > 0) & (delta < 1) & (delta < advantage_floats(Pair(high, low)) * (1 + 1e-13)))
-    roots, sharp = _newton(delta[positive], Pair(high[positive], low[positive]))
+    positive = np.flatnonzero(
+        (delta > 0) & (delta < 1) & (delta < advantage_floats(DoubleDouble(high, low)) * (1 + 1e-13))
+    )
+    roots, sharp = _newton_roots(delta[positive], DoubleDouble(high[positive], low[positive]))
     for i in np.flatnonzero(~sharp).tolist():
         k = int(positive[i])
         roots[i] = float(gaussian.epsilon_ball(Real.of(float(delta[k])), Real.of(_rational(high[k], low[k]))))
@@ -368,7 +374,7 @@ def _rational(high: np.float64, low: np.float64) -> Fraction:
     return Fraction(float(high)) + Fraction(float(low))
 
 
-def _newton(delta: Array, mu: Pair) -> tuple[Array, NDArray[np.bool_]]:
+def _newton_roots(delta: Array, mu: DoubleDouble) -> tuple[Array, NDArray[np.bool_]]:
     """The roots for 0 < delta < 1 (one-dimensional), and which of them are well conditioned."""
     above = delta > 0.5
     goal = np.where(above, np.log1p(-delta), np.log(delta))
@@ -378,7 +384,7 @@ def _newton(delta: Array, mu: Pair) -> tuple[Array, NDArray[np.bool_]]:
     sharpness = np.zeros_like(delta)
     with np.errstate(all="ignore"):
         for _ in range(100):
-            e = Pair.of(epsilon)
+            e = DoubleDouble.of(epsilon)
             profile = gaussian_formulas.delta(_KIND, e, mu)
             complement = gaussian_formulas.delta_complement(_KIND, e, mu)
             value = np.where(above, complement.log(), profile.log())
@@ -407,7 +413,7 @@ def delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Array:
     >>> round(delta(1.0, 1.0), 14)
     0.12693673750664
     """
-    return _curve(delta_floats, _finite("epsilon", epsilon), mu)
+    return _curve(delta_floats, _checked_finite("epsilon", epsilon), mu)
 
 
 @overload
@@ -420,7 +426,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> float | Array:
     >>> round(log_delta(1000.0, 1.0), 6)
     -499514.859452
     """
-    return _curve(log_delta_floats, _finite("epsilon", epsilon), mu)
+    return _curve(log_delta_floats, _checked_finite("epsilon", epsilon), mu)
 
 
 @overload
@@ -433,7 +439,7 @@ def epsilon(delta: ArrayLike, mu: ArrayLike) -> float | Array:
     >>> round(epsilon(1e-5, 1.0), 13)
     4.3771780956812
     """
-    return _curve(epsilon_floats, _probability("delta", delta), mu)
+    return _curve(epsilon_floats, _checked_probability("delta", delta), mu)
 
 
 @overload
@@ -448,7 +454,7 @@ def beta(alpha: ArrayLike, mu: ArrayLike) -> float | Array:
     >>> round(beta(0.05, 1.0), 14)
     0.74048897715856
     """
-    return _curve(beta_floats, _probability("alpha", alpha), mu)
+    return _curve(beta_floats, _checked_probability("alpha", alpha), mu)
 
 
 @overload
@@ -457,7 +463,7 @@ def power(alpha: float, mu: float) -> float: ...
 def power(alpha: ArrayLike, mu: ArrayLike) -> float | Array: ...
 def power(alpha: ArrayLike, mu: ArrayLike) -> float | Array:
     """1 - beta(alpha), accurate where beta rounds to 1."""
-    return _curve(power_floats, _probability("alpha", alpha), mu)
+    return _curve(power_floats, _checked_probability("alpha", alpha), mu)
 
 
 @overload
@@ -469,24 +475,24 @@ def advantage(mu: ArrayLike) -> float | Array:
     return _curve(lambda _, pair: advantage_floats(pair), np.zeros(()), mu)
 
 
-def _curve(curve: Callable[[Array, Pair], Array], argument: Array, mu: ArrayLike) -> float | Array:
+def _curve(curve: Callable[[Array, DoubleDouble], Array], argument: Array, mu: ArrayLike) -> float | Array:
     parameter = np.asarray(mu, dtype=np.float64)
     outside = ~((parameter >= SMALLEST_MU) & (parameter <= LARGEST_MU))
     if outside.any():
         remedy = "use GaussianLoss for mu = 0 and for parameters outside this range"
         raise InvalidValue("mu", float(parameter[outside].flat[0]), f"in [{SMALLEST_MU}, {LARGEST_MU}]", remedy)
-    values = curve(argument, Pair.of(parameter))
+    values = curve(argument, DoubleDouble.of(parameter))
     return float(values) if values.ndim == 0 else values
 
 
-def _finite(name: str, values: ArrayLike) -> Array:
+def _checked_finite(name: str, values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=np.float64)
     if not np.isfinite(array).all():
         raise InvalidValue(name, float(array[~np.isfinite(array)].flat[0]), "finite", f"give {name} as finite numbers")
     return array
 
 
-def _probability(name: str, values: ArrayLike) -> Array:
+def _checked_probability(name: str, values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=np.float64)
     outside = ~((array >= 0) & (array <= 1))
     if outside.any():

@@ -30,7 +30,7 @@ def reached(*roots: object, but_not_through: Collection[object] = (), data: bool
     given: numbers, texts, tuples, what libraries made, and the lists and mappings whose names are in capitals, since
     others are what a module remembers.
     """
-    own = {_OWN, *(_home(root) for root in roots)}
+    own = {_OWN, *(_package_of(root) for root in roots)}
     found: list[object] = []
     pending = [(root, True) for root in roots]
     kept = dict[int, tuple[object, bool]]()  # the objects with their identities, so that none is used again
@@ -41,15 +41,15 @@ def reached(*roots: object, but_not_through: Collection[object] = (), data: bool
             continue  # else a number that an object remembers would hide the same number where code holds it
         kept[id(item)] = item, told
         if isinstance(item, FunctionType | type):
-            if not _within(item, own):
+            if not _is_in_packages(item, own):
                 continue  # of a library, also the methods that classes here have from it: they differ between Pythons
             if was_told is None:
                 found.append(item)
         elif told and (isinstance(item, _VALUES) or (data and _is_data(item))):
             found.append(item)
-        told = told and (not _within(item, own) or isinstance(item, FunctionType | type) or is_dataclass(item))
+        told = told and (not _is_in_packages(item, own) or isinstance(item, FunctionType | type) or is_dataclass(item))
         if not any(item is one for one in but_not_through):
-            pending.extend((one, told) for one in _next(item, own, data))
+            pending.extend((one, told) for one in _mentioned_objects(item, own, data))
     return found
 
 
@@ -76,15 +76,15 @@ def _text(name: str, functions: list[FunctionType]) -> str:
     try:
         return inspect.getsource(module) if module is not None else ""
     except (OSError, TypeError):
-        return "\n".join(sorted({f"{one.__qualname__} {_compiled(one.__code__)}" for one in functions}))
+        return "\n".join(sorted({f"{one.__qualname__} {_compiled_text(one.__code__)}" for one in functions}))
 
 
-def _compiled(code: CodeType) -> str:
-    constants = (_compiled(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts)
+def _compiled_text(code: CodeType) -> str:
+    constants = (_compiled_text(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts)
     return f"{code.co_code.hex()} {code.co_names} {' '.join(constants)}"
 
 
-def _home(root: object) -> str:
+def _package_of(root: object) -> str:
     """The package of a root, whose own code is followed as well."""
     kind = root if isinstance(root, FunctionType | type) else type(root)
     return str(kind.__module__).partition(".")[0] if kind.__module__ != "builtins" else _OWN
@@ -102,9 +102,11 @@ def _is_constant(name: str, found: object) -> bool:
     return kept and (name.isupper() or not isinstance(found, list | dict | set))
 
 
-def _next(item: Any, own: set[str], data: bool) -> Iterator[object]:  # Any: whatever a name of the code stands for
+def _mentioned_objects(
+    item: Any, own: set[str], data: bool
+) -> Iterator[object]:  # Any: whatever a name of the code stands for
     if isinstance(item, FunctionType):
-        yield from _mentioned(item, own, data)
+        yield from _mentioned_names(item, own, data)
         yield from (cell.cell_contents for cell in item.__closure__ or ())
         yield from item.__defaults__ or ()
         yield from (item.__kwdefaults__ or {}).values()
@@ -125,22 +127,22 @@ def _next(item: Any, own: set[str], data: bool) -> Iterator[object]:  # Any: wha
         yield from item.values()
     elif isinstance(item, tuple | list | frozenset | set):
         yield from item
-        if data and _within(item, own):  # a tuple with names, whose methods code may call
+        if data and _is_in_packages(item, own):  # a tuple with names, whose methods code may call
             yield type(item)
-    elif _within(item, own):
+    elif _is_in_packages(item, own):
         yield type(item)
-        yield from (value for name, value in getattr(item, "__dict__", {}).items() if not _remembered(item, name))
+        yield from (value for name, value in getattr(item, "__dict__", {}).items() if not _is_remembered(item, name))
         slots = (name for kind in type(item).__mro__ for name in getattr(kind, "__slots__", ()))
         yield from (getattr(item, name, None) for name in slots if not name.startswith("__"))
     elif hasattr(item, "__wrapped__"):  # a cache, or another decorator of the standard library
         yield item.__wrapped__
 
 
-def _remembered(item: object, name: str) -> bool:
+def _is_remembered(item: object, name: str) -> bool:
     return isinstance(getattr(type(item), name, None), functools.cached_property)
 
 
-def _mentioned(function: FunctionType, own: set[str], data: bool) -> Iterator[object]:
+def _mentioned_names(function: FunctionType, own: set[str], data: bool) -> Iterator[object]:
     names = set(_names(function.__code__))
     for name in sorted(names):
         found = function.__globals__.get(name)
@@ -148,12 +150,12 @@ def _mentioned(function: FunctionType, own: set[str], data: bool) -> Iterator[ob
             if found.__name__.partition(".")[0] in own:
                 yield from (getattr(found, attribute, None) for attribute in sorted(names))
         elif found is not None and (
-            _within(found, own) or hasattr(found, "__wrapped__") or (data and _is_constant(name, found))
+            _is_in_packages(found, own) or hasattr(found, "__wrapped__") or (data and _is_constant(name, found))
         ):
             yield found
 
 
-def _within(found: object, own: set[str]) -> bool:
+def _is_in_packages(found: object, own: set[str]) -> bool:
     kind = found if isinstance(found, FunctionType | type) else type(found)
     return str(kind.__module__).partition(".")[0] in own
 

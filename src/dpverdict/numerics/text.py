@@ -93,20 +93,26 @@ def decimal(number: Fraction, digits: int = 12) -> str:
     >>> decimal(Fraction(1, 3), 4), decimal(Fraction(10) ** 400), decimal(Fraction(1, 2))
     ('0.3333', '1e+400', '0.5')
     """
-    return _divide(number, digits, decimals.ROUND_HALF_EVEN)
+    return _quotient_text(number, digits, decimals.ROUND_HALF_EVEN)
 
 
 def at_most(bound: float | Fraction, digits: int = 8) -> str:
     """An upper bound in decimal, rounded up."""
-    return str(bound) if bound in (math.inf, -math.inf) else _divide(Fraction(bound), digits, decimals.ROUND_CEILING)
+    return (
+        str(bound)
+        if bound in (math.inf, -math.inf)
+        else _quotient_text(Fraction(bound), digits, decimals.ROUND_CEILING)
+    )
 
 
 def at_least(bound: float | Fraction, digits: int = 8) -> str:
     """A lower bound in decimal, rounded down."""
-    return str(bound) if bound in (math.inf, -math.inf) else _divide(Fraction(bound), digits, decimals.ROUND_FLOOR)
+    return (
+        str(bound) if bound in (math.inf, -math.inf) else _quotient_text(Fraction(bound), digits, decimals.ROUND_FLOOR)
+    )
 
 
-def _divide(number: Fraction, digits: int, rounding: str) -> str:
+def _quotient_text(number: Fraction, digits: int, rounding: str) -> str:
     context = decimals.Context(prec=digits, rounding=rounding, Emin=decimals.MIN_EMIN, Emax=decimals.MAX_EMAX)
     quotient = context.divide(decimals.Decimal(number.numerator), decimals.Decimal(number.denominator))
     quotient = quotient.normalize(context)

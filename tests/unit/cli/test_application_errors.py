@@ -234,6 +234,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(60)
 @pytest.mark.parametrize(("arguments", "parts"), CASES, ids=[" ".join(case[0]) or "nothing" for case in CASES])
 def test_bad_input_to_audit_is_refused_in_one_line(
     here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], parts: list[str]

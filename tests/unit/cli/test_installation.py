@@ -61,7 +61,9 @@ def test_what_is_too_old_or_missing_is_named_with_its_remedy(
 
     monkeypatch.setattr(importlib.metadata, "version", version)
     monkeypatch.setattr(
-        installation, "_own_process", lambda: installation.Finding(name="own process", good=True, seen="left out")
+        installation,
+        "_own_process",
+        lambda: installation.InstallationFinding(name="own process", good=True, seen="left out"),
     )
     assert main(["doctor"]) == 1
     assert told in " ".join(capsys.readouterr().out.split())

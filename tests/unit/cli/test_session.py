@@ -134,6 +134,7 @@ PLACES = {
 }
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("place", "how"),
     [

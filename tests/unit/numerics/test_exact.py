@@ -121,7 +121,7 @@ def halves_of_27_bits(x: Array) -> tuple[Array, Array]:
 def test_a_wrong_splitter_is_found(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     x = np.random.default_rng(seed).random(50)
     assert dot_exactly(x, x) == fraction_dot(x, x)
-    monkeypatch.setattr(exact_sums, "_halves", halves_of_27_bits)
+    monkeypatch.setattr(exact_sums, "_split_in_halves", halves_of_27_bits)
     assert dot_exactly(x, x) != fraction_dot(x, x)
 
 

@@ -13,7 +13,7 @@ from dpverdict.numerics import gaussian as gaussian_balls
 from dpverdict.numerics import gaussian_floats as gaussian_profile
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.gaussian_floats import Pair, two_product, two_sum
+from dpverdict.numerics.gaussian_floats import DoubleDouble, two_product, two_sum
 
 NUMBER = 3000
 NORMAL = 2.0**-1022
@@ -103,9 +103,9 @@ def test_the_advantage_is_accurate(rng):
 def test_a_mu_of_106_bits_is_used_in_full():
     root = Fraction(math.isqrt(2 * 10**80), 10**40) * 500  # 500 sqrt 2, to 40 digits
     epsilon = float(root * (37 + root / 2))
-    value = gaussian_profile.delta_floats(np.array([epsilon]), Pair.nearest(root))
+    value = gaussian_profile.delta_floats(np.array([epsilon]), DoubleDouble.nearest(root))
     assert relative_error(value, [gaussian_balls.delta_ball(Real.of(epsilon), Real.of(root))]) < 1e-13
-    rounded = gaussian_profile.delta_floats(np.array([epsilon]), Pair.of(np.asarray(float(root))))
+    rounded = gaussian_profile.delta_floats(np.array([epsilon]), DoubleDouble.of(np.asarray(float(root))))
     assert relative_error(rounded, [gaussian_balls.delta_ball(Real.of(epsilon), Real.of(root))]) > 1e-13
 
 

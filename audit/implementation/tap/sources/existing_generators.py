@@ -94,7 +94,7 @@ class WatchedGenerators:
     def __init__(self, tapped: Sequence[Any]) -> None:
         owners = [getattr(one, "__self__", one) for one in tapped]
         seen = {id(getattr(one, "bit_generator", getattr(one, "_bit_generator", one))) for one in owners}
-        kinds = {kind for base in (np.random.BitGenerator, random.Random) for kind in (base, *_subclasses(base))}
+        kinds = {kind for base in (np.random.BitGenerator, random.Random) for kind in (base, *_all_subclasses(base))}
         kinds.discard(random.SystemRandom)
         gc.unfreeze()  # what was frozen is not among the objects below
         found = [one for one in gc.get_objects() if type(one) in kinds and id(one) not in seen]
@@ -113,9 +113,9 @@ class WatchedGenerators:
         self._held = [(one, _state_of_generator(one)) for one, _ in self._held]
 
 
-def _subclasses(kind: type[Any]) -> list[type[Any]]:
+def _all_subclasses(kind: type[Any]) -> list[type[Any]]:
     """The classes that derive from one."""
-    return [one for found in type.__subclasses__(kind) for one in (found, *_subclasses(found))]
+    return [one for found in type.__subclasses__(kind) for one in (found, *_all_subclasses(found))]
 
 
 def _state_of_generator(one: Any) -> object:

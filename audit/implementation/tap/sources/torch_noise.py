@@ -117,7 +117,7 @@ def _follow_function(torch: Any, func: Any, args: Any, kwargs: dict[str, Any]) -
     base = _IN_PLACE.get(name, name)
     numbers = [one for one in args[:2] if isinstance(one, torch.Tensor | int | float)]
     if len(numbers) == 2 and not {key for key in kwargs if key != "out"}:
-        made = _arithmetic(torch, base, args, tape)
+        made = _form_of_arithmetic(torch, base, args, tape)
         if made is not None and name in _IN_PLACE:
             target = _without_tags(torch, args[0])
             with torch.no_grad():
@@ -141,7 +141,7 @@ def _follow_function(torch: Any, func: Any, args: Any, kwargs: dict[str, Any]) -
     return func(*given, **named)
 
 
-def _arithmetic(torch: Any, name: str, args: Any, tape: Tape) -> LinearForm | None:
+def _form_of_arithmetic(torch: Any, name: str, args: Any, tape: Tape) -> LinearForm | None:
     one, other = (_form_of(torch, value) for value in args[:2])
     if name in _ADDITIONS:
         if name == "__rsub__":

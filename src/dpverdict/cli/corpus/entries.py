@@ -46,7 +46,7 @@ _MAY: Final = {"fixed", "needs", "samples", "delta", "reproduction", "broken", "
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class PackageRelease:
     """What is installed for one side of an entry.
 
     Attributes:
@@ -60,7 +60,7 @@ class Side:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CorpusEntry:
     """A published defect.
 
     Attributes:
@@ -99,8 +99,8 @@ class Entry:
     samples: int
     delta: float
     needs: tuple[str, ...]
-    broken: Side
-    control: Side
+    broken: PackageRelease
+    control: PackageRelease
     control_is: str
     reproduction: str
     path: Path
@@ -113,7 +113,7 @@ class Entry:
             return False
 
 
-def entries(folder: Path | None = None) -> list[Entry]:
+def entries(folder: Path | None = None) -> list[CorpusEntry]:
     """All entries of a folder, by their ids; of this package if none is given.
 
     Raises:
@@ -128,7 +128,7 @@ def entries(folder: Path | None = None) -> list[Entry]:
     return [read_entry(path) for path in paths]
 
 
-def find_entry(name: str, folder: Path | None = None) -> Entry:
+def find_entry(name: str, folder: Path | None = None) -> CorpusEntry:
     """The entry of an id.
 
     Raises:
@@ -142,7 +142,7 @@ def find_entry(name: str, folder: Path | None = None) -> Entry:
     return found[name]
 
 
-def read_entry(path: Path) -> Entry:
+def read_entry(path: Path) -> CorpusEntry:
     """The entry of a file.
 
     Raises:
@@ -173,14 +173,14 @@ def read_entry(path: Path) -> Entry:
         ) from None
     if still:
         raise InvalidValue("fixed", fixed, f"a release without the defect, not one of {affected}", f"look at {where}")
-    broken, control = (_side(fields, name, where) for name in ("broken", "control"))
+    broken, control = (_read_side(fields, name, where) for name in ("broken", "control"))
     held = _of_package(broken, texts["package"])
     if held is None or Version(held) not in affected:
         raise InvalidValue("broken", broken.install, f"{texts['package']} in an affected version", f"look at {where}")
-    return Entry(
+    return CorpusEntry(
         **texts,
         fixed=None if fixed is None else str(fixed),
-        samples=_whole(fields, where) if kind in ("releases", "bits") else 0,
+        samples=_whole_number_field(fields, where) if kind in ("releases", "bits") else 0,
         delta=float(fields.get("delta", 0.0)),
         needs=tuple(str(name) for name in fields.get("needs", ())),
         broken=broken,
@@ -204,7 +204,7 @@ def _one_of(fields: Mapping[str, Any], name: str, known: tuple[str, ...], where:
     return str(fields[name])
 
 
-def _whole(fields: Mapping[str, Any], where: str) -> int:
+def _whole_number_field(fields: Mapping[str, Any], where: str) -> int:
     found = fields.get("samples")
     if not isinstance(found, int) or not 50 <= found <= 10**6:
         raise InvalidValue(
@@ -213,7 +213,7 @@ def _whole(fields: Mapping[str, Any], where: str) -> int:
     return found
 
 
-def _side(fields: Mapping[str, Any], name: str, where: str) -> Side:
+def _read_side(fields: Mapping[str, Any], name: str, where: str) -> PackageRelease:
     found = fields.get(name)
     if not isinstance(found, dict) or not found.get("install"):
         raise InvalidValue(name, found, f"in {where} a table with the list install", "see docs/corpus.md")
@@ -221,10 +221,10 @@ def _side(fields: Mapping[str, Any], name: str, where: str) -> Side:
     for one in install:
         if not re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.+!-]+", one):
             raise InvalidValue(name, one, f"in {where} a package with its exact version", 'write "name==1.2.3"')
-    return Side(install=install, what=str(found.get("what", "")))
+    return PackageRelease(install=install, what=str(found.get("what", "")))
 
 
-def _of_package(side: Side, package: str) -> str | None:
+def _of_package(side: PackageRelease, package: str) -> str | None:
     """The version of the package among the requirements of a side."""
     for one in side.install:
         name, _, version = one.partition("==")

@@ -76,7 +76,7 @@ def install(requirements: Sequence[str], kept: Path) -> Path | None:
     except OSError as error:
         raise NotInstallable(f"no folder for it can be made at {folder.parent}: {error}") from None
     try:
-        _pip(requirements, made)
+        _pip_install(requirements, made)
         with contextlib.suppress(OSError):  # another process has made it meanwhile
             made.rename(folder)
     finally:
@@ -84,7 +84,7 @@ def install(requirements: Sequence[str], kept: Path) -> Path | None:
     return folder
 
 
-def _pip(requirements: Sequence[str], target: Path) -> None:
+def _pip_install(requirements: Sequence[str], target: Path) -> None:
     quiet = ["--quiet", "--no-input", "--disable-pip-version-check", "--retries", "1", "--timeout", "15"]
     command = [sys.executable, "-m", "pip", "install", "--no-deps", *quiet, "--target", str(target)]
     try:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from dpverdict.cli.corpus.entries import Entry, Side
+from dpverdict.cli.corpus.entries import CorpusEntry, PackageRelease
 from dpverdict.cli.corpus.packages import NotInstallable, install, missing
 from dpverdict.numerics.stages import begin_stage
 
@@ -92,7 +92,7 @@ class Result:
 
 
 def run_entries(
-    chosen: Sequence[Entry],
+    chosen: Sequence[CorpusEntry],
     kept: Path,
     *,
     seed: int,
@@ -127,8 +127,8 @@ def run_entries(
 
 
 def _run_side(
-    entry: Entry,
-    side: Side,
+    entry: CorpusEntry,
+    side: PackageRelease,
     kept: Path,
     *,
     control: bool,

@@ -8,7 +8,7 @@ import pytest
 from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.distinguishing.mechanism_identity import COMPARED_TRIALS, check_kept_state, first_kinds
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
-from dpverdict.audit.trials.outcomes.batches import Outcomes, rows_of
+from dpverdict.audit.trials.outcomes.batches import OutcomeRows, rows_of
 from dpverdict.audit.trials.run import Sampler
 from dpverdict.errors import MechanismFailure
 from dpverdict.numerics.arrays import Array
@@ -64,5 +64,5 @@ def test_outcomes_that_come_and_go_by_chance_are_no_state() -> None:
     kinds = first_kinds(batch)
     assert len(kinds) == COMPARED_TRIALS
     check_kept_state(sampler, kinds)
-    assert isinstance(batch, Outcomes)
+    assert isinstance(batch, OutcomeRows)
     assert len(list(rows_of(batch))) == 50

@@ -176,6 +176,7 @@ LAWS: dict[str, AdditiveMechanism] = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("mechanism", LAWS.values(), ids=LAWS)
 def test_a_certificate_goes_stale_with_any_source_that_ran(
     mechanism: AdditiveMechanism, monkeypatch: pytest.MonkeyPatch

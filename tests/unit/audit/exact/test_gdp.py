@@ -142,6 +142,10 @@ def test_of_sampled_gaussian_noise_it_is_that_of_the_noise_as_the_far_tail_shows
     far = [mu_at(epsilon) for epsilon in (5.0, 50.0, 500.0)]
     assert far == sorted(far)
     assert 0.99 < far[-1] < 1
+
+
+@pytest.mark.slow
+def test_of_sampled_noise_that_is_composed_it_is_that_of_all_the_noise() -> None:
     many = gdp_mu(poisson_sampled(GaussianLoss("0.5"), "0.01", steps=100).add)
     assert many.lower == many.upper == 5
     assert gdp_mu(random_allocation(noise_multiplier=2, steps=50)).contains("0.5")
@@ -198,12 +202,15 @@ def test_the_regret_of_sampled_noise_is_what_lines_below_both_orders_show() -> N
 def test_the_regret_of_training_is_near_what_gdpnum_finds(
     mu: Exact, rate: str, steps: int, number: str, regret: float
 ) -> None:
-    """Its mu is the largest on 10 000 levels, and it steps over as many for the regret: neither is certified."""
+    """Its mu is the largest on 10 000 levels, and it steps over as many for the regret: neither is certified.
+
+    It leaves aside more than a delta of 1e-4, and less than one of 0.3.
+    """
     loss = poisson_sampled(GaussianLoss(mu), rate, steps=steps)
     found = gdp_regret(loss, number)
     assert found.upper - found.lower < 1e-8
     assert found.contains(str(regret)) or abs(found.lower - regret) < 1e-4
-    assert gdp_mu(loss, "1e-4").upper > float(number) > gdp_mu(loss, "1e-2").lower
+    assert gdp_mu(loss, "1e-4").upper > float(number) > gdp_mu(loss, "0.3").lower
 
 
 @pytest.mark.parametrize("floor", [-1, 1, 2])

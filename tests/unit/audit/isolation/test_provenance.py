@@ -157,7 +157,13 @@ UNSEEN = [
     "exec(compile('', '<made>', 'exec')); import types; made = types.ModuleType('made'); made.__file__ = '<made>'; "
     "import sys; sys.modules['made'] = made",
 ]
-SEEN = "from dpverdict.audit.isolation.child import in_a_child; in_a_child(lambda: 1, kind=int, seconds=9)"
+SEEN = (
+    "from dpverdict.audit.isolation.child import in_a_child; in_a_child(lambda: 1, kind=int, seconds=9)\n"
+    "import importlib.util\n"
+    "if importlib.util.find_spec('joblib'):\n"
+    "    from joblib.externals.loky.backend import context\n"
+    "    context._count_physical_cores()"
+)
 EACH = """
 import json, os, sys
 from dpverdict.audit.isolation.provenance import Recorder
@@ -185,6 +191,34 @@ def test_what_cannot_be_seen_cannot_be_kept(folder: Path, tmp_path_factory: pyte
     for use, found in zip(UNSEEN, unseen, strict=True):
         assert found.unseen is not None, use
         assert found.changed() == found.unseen
+    assert seen.changed() is None
+
+
+PANDAS = "import pandas; pandas.DataFrame({'city': ['Oslo', 'Rome']}).groupby('city').size()"
+BY_ARROW = [
+    f"{PANDAS}; pandas.DataFrame({{'age': [1]}}).to_parquet(user.HERE / 't'); pandas.read_parquet(user.HERE / 't')",
+    f"{PANDAS}; from pyarrow import csv",
+    f"{PANDAS}; (user.HERE / 'uses_it.py').write_text('import pyarrow\\npyarrow.OSFile(__file__)'); import uses_it",
+    "import pyarrow",
+]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="every use has a copy of one interpreter, made by a fork")
+def test_pyarrow_counts_where_it_may_read_and_not_where_pandas_holds_columns_in_it(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for library in ("pandas", "pyarrow"):
+        pytest.importorskip(library)
+    uses = (*BY_ARROW, PANDAS)
+    places = [str(shutil.copytree(folder, tmp_path_factory.mktemp("use") / "of")) for _ in uses]
+    asked = json.dumps(list(zip(places, uses, strict=True)))
+    done = subprocess.run([sys.executable, "-B", "-c", EACH, asked], capture_output=True, check=True)
+    *unseen, seen = [read_provenance(json.loads(line)) for line in done.stdout.splitlines()]
+    assert len(unseen) == len(BY_ARROW)
+    for use, found in zip(BY_ARROW, unseen, strict=True):
+        assert found.unseen is not None, use
+        assert "pyarrow" in found.unseen
+    assert "pandas" in seen.distributions
     assert seen.changed() is None
 
 

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import logistic
 
+from dpverdict.audit.losses.base import AddRemoveLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose, explain_composition
+from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import PldLoss, from_pld
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss, additive_noise_loss
@@ -238,3 +240,27 @@ def test_a_custom_loss_alone_keeps_its_bounds():
     lower, upper = loss.delta_bounds(0.25)
     assert lower <= LOGISTIC.delta_upper(0.25)
     assert LOGISTIC.delta_lower(0.25) <= upper
+
+
+def test_float_methods_are_that_side_of_certified_bounds_too():
+    for delta in ("0.01", Fraction(1, 100), 0.01):
+        assert WHOLE.epsilon(delta) >= WHOLE.certified_epsilon("0.01").lower
+        assert WHOLE.epsilon(delta) == WHOLE.epsilon_bounds(np.array(float(delta)))[1]
+    assert WHOLE.advantage() >= GaussianLoss(1).certified_advantage().lower
+    both = AddRemoveLoss(remove=GaussianLoss(1), add=WHOLE)
+    assert both.delta("1") == both.delta(1) == max(GaussianLoss(1).delta(1), WHOLE.delta(1))
+
+
+@pytest.mark.parametrize("delta", ["0.002997001", Fraction(2997001, 10**9), 2.0**-10])
+def test_the_epsilon_of_bounds_that_end_at_infinity_is_infinite(delta):
+    infinite = FiniteLoss(["0.5", "0.499", "0.001"], ["0.499", "0.501", "0"])
+    half = FiniteLoss(["1/2", "511/1024", "1/1024"], ["1/2", "1/2", "0"])
+    loss = (
+        BoundedLoss([(half, 1), (GaussianLoss(1), 1)])
+        if isinstance(delta, float)
+        else BoundedLoss([(infinite, 3), (LaplaceLoss([1]), 1)])
+    )
+    found = loss.certified_epsilon(delta)
+    assert found.upper == math.inf
+    assert found.lower < math.inf
+    assert loss.epsilon(delta) == math.inf

@@ -61,6 +61,15 @@ def test_epsilon_is_that_of_the_gaussian(mu, delta):
     assert value == 0 or value.rel_accuracy_bits() >= profile_curves.ACCURACY
 
 
+@pytest.mark.parametrize("guess", ["1e-9", "0.001", "0.9", "1.2", "4000"])
+def test_a_guess_does_not_move_epsilon(guess):
+    level, curve = Fraction(1, 10**5), profile(Fraction(1, 3))
+    value, known = epsilon_ball(curve, level, guess=Fraction(guess)), epsilon_ball(curve, level)
+    assert value.overlaps(known)
+    assert value.rel_accuracy_bits() >= profile_curves.ACCURACY
+    assert epsilon_ball(curve, Fraction(1, 2), guess=Fraction(guess)) == 0
+
+
 @pytest.mark.parametrize("mu", MUS)
 @pytest.mark.parametrize("alpha", ["1e-300", "1e-5", "0.3", "0.5", "0.999", "0.9999999999999999999"])
 def test_beta_is_that_of_the_gaussian(mu, alpha):

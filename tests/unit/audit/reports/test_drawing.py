@@ -12,22 +12,22 @@ import pytest
 from dpverdict.audit.reports.drawing import (
     BAD,
     ROLES,
-    Box,
-    Line,
     Mark,
+    PlotBox,
+    PlotLine,
     covariance_figure,
     profile_figure,
     trade_off_figure,
 )
 
 ALPHAS = np.linspace(0, 1, 11)
-LINE = Line(x=ALPHAS, y=1 - ALPHAS, label="claimed")
-DOTTED = Line(x=ALPHAS, y=1 - ALPHAS, label="exact at the dots", dots=(ALPHAS[:3], 1 - ALPHAS[:3]))
-BOX = Box(0.1, 0.2, 0.7, 0.9)
+LINE = PlotLine(x=ALPHAS, y=1 - ALPHAS, label="claimed")
+DOTTED = PlotLine(x=ALPHAS, y=1 - ALPHAS, label="exact at the dots", dots=(ALPHAS[:3], 1 - ALPHAS[:3]))
+BOX = PlotBox(0.1, 0.2, 0.7, 0.9)
 WORST = Mark(x=0.5, y=0.2, label="worst violation", role=BAD, promised=0.5)
 
 
-ZERO = Line(x=ALPHAS, y=0 * ALPHAS, label="exact: 0 everywhere")
+ZERO = PlotLine(x=ALPHAS, y=0 * ALPHAS, label="exact: 0 everywhere")
 
 
 def drawings(name: str = "drawing") -> list[str]:
@@ -97,10 +97,10 @@ def test_drawing_leaves_no_global_figure() -> None:
     script = """if True:
         import sys
         import numpy as np
-        from dpverdict.audit.reports.drawing import Line, profile_figure
+        from dpverdict.audit.reports.drawing import PlotLine, profile_figure
         x = np.linspace(0, 1, 5)
         profile_figure(
-            claimed=Line(x=x, y=1 - x, label="claimed"), exact=None, measured=None, marks=[], floor=1e-12, name="a"
+            claimed=PlotLine(x=x, y=1 - x, label="claimed"), exact=None, measured=None, marks=[], floor=1e-12, name="a"
         )
         print("matplotlib.pyplot" in sys.modules)
     """

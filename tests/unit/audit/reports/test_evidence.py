@@ -26,7 +26,7 @@ from typing import Annotated, TypedDict
 
 from dpverdict.audit.documents.schema import described
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.evidence.evidence import Evidence, Known
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
 
 
@@ -57,7 +57,7 @@ class PlantedEvidence(Evidence):
     def found(self) -> str:
         return "mu at most 1"
 
-    def sections(self, known: Known) -> Iterator[Section]:
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
         rows = tuple((line, "1") for line in self.lines)
         yield Section(
             anchor="traced",
@@ -66,7 +66,7 @@ class PlantedEvidence(Evidence):
             tables=(Table(header=("line", "mu"), rows=rows),),
         )
 
-    def fields(self, known: Known) -> Mapping[str, object]:
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         return {"planted": {"lines": list(self.lines)}}
 '''
 

@@ -83,6 +83,7 @@ def black_box(function: str, *rest: str) -> dict[str, Any]:
     return audit(f"rel.py:{function}", "--neighbours", "pair.npz", *rest)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("rest", "kinds"),
     [

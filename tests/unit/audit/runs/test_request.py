@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from dpverdict.audit.distinguishing.witness_document import read_witness_schema
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.runs.audits import Numbers
+from dpverdict.audit.runs.audits import NumbersUnderClaim
 from dpverdict.audit.runs.replay import replay
 from dpverdict.audit.runs.request import Request, audit_request, numbers_of, parse_domain, report_witness
 from dpverdict.audit.trials.outcomes import observed
@@ -57,8 +57,10 @@ def test_every_part_is_checked_before_anything_is_run(change: dict[str, str], na
 
 
 def test_numbers_are_chosen_by_name() -> None:
-    assert numbers_of(None) is Numbers.RELEASED
-    assert {numbers_of(one.name.lower()) for one in Numbers if one is not Numbers.RELEASED} <= set(Numbers)
+    assert numbers_of(None) is NumbersUnderClaim.RELEASED
+    assert {numbers_of(one.name.lower()) for one in NumbersUnderClaim if one is not NumbersUnderClaim.RELEASED} <= set(
+        NumbersUnderClaim
+    )
     with pytest.raises(InvalidValue, match="numbers"):
         numbers_of("floats")
 

@@ -11,6 +11,7 @@ from flint import arb
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.domains import Direction
+from dpverdict.audit.sampling import allocation_line
 from dpverdict.audit.sampling.allocation import AllocationLoss, random_allocation
 from dpverdict.audit.sampling.allocation_line import AllocationMoments
 from dpverdict.balls import precision
@@ -125,3 +126,48 @@ def test_far_from_zero_the_profile_is_between_what_it_is_at_least_and_at_most(no
     # L is at least half the likelihood ratio of the first step
     least = float(GaussianLoss(1 / Fraction(noise)).delta(epsilon + math.log(2))) / 2
     assert remove.certified_delta(epsilon).upper >= least
+
+
+@pytest.mark.parametrize(("spacing", "stride"), [(1, 1), (3, 1), (1, 4)])
+def test_sums_of_one_remainder_are_those_of_all(spacing: int, stride: int) -> None:
+    rng = np.random.default_rng(3)
+    kernel, number = rng.integers(-9, 10, 7).tolist(), 11
+    kernel[0] = kernel[-1] = 0  # ends that round to nothing
+    values = rng.integers(0, 10, 6 * spacing + (number - 1) * stride + 1).tolist()
+    truth = [sum(kernel[6 - p] * values[i * stride + p * spacing] for p in range(7)) for i in range(number)]
+    found = allocation_line._convolved(kernel, values, spacing, range(0, number * stride, stride))
+    assert [int(value) for value in found] == truth
+
+
+def test_what_whole_numbers_lose_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = AllocationMoments(Fraction(1), 10)
+    truth = moments.line(2.0, [arb(1)], 60)[0]
+    monkeypatch.setattr(allocation_line, "_GUARD", -100)
+    coarse = moments.line(2.0, [arb(1)], 60)[0]
+    assert coarse.real.overlaps(truth.real)
+    assert coarse.real.rad() > 1e6 * truth.real.rad()
+
+    def unsaid(self: object, value: arb) -> int:
+        mantissa, exponent = (int(part) for part in value.mid().man_exp())
+        shift = exponent + self.bits  # type: ignore[attr-defined]
+        return mantissa << shift if shift >= 0 else mantissa >> -shift
+
+    monkeypatch.setattr(allocation_line._Whole, "add", unsaid)
+    unit = arb(0)
+    monkeypatch.setattr(allocation_line._Whole, "off", property(lambda self: unit, lambda self, value: None))
+    assert not moments.line(2.0, [arb(1)], 60)[0].real.overlaps(truth.real)
+
+
+def test_epochs_with_little_noise_have_an_epsilon() -> None:
+    """Where the order remove is exp(42) times what is integrated."""
+    loss = random_allocation(noise_multiplier="0.5", steps=100, epochs=100)
+    found = loss.certified_epsilon("1e-5")
+    assert found.upper - found.lower < 1e-14
+    assert loss.certified_delta("42.05").upper > 1e-5
+    assert loss.certified_delta("42.0501").lower < 1e-5
+
+
+def test_far_in_the_tail_of_many_epochs_the_profile_has_all_its_figures() -> None:
+    """sigma 5: about Gaussian noise with mu^2 = 10 (exp(1/25) - 1)/100, of which the tail is smaller."""
+    found = random_allocation(noise_multiplier=5, steps=100, epochs=10).remove.certified_delta(1)
+    assert 1e-58 < found.lower <= found.upper < found.lower * (1 + 1e-12)

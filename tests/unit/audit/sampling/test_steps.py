@@ -218,7 +218,7 @@ def test_an_epsilon_that_is_not_known_to_be_large_enough_is_not_answered(monkeyp
     run = poisson_sampled(GaussianLoss(1), "0.3", 30).remove
     assert isinstance(run, SampledSteps)
 
-    def refuse(*arguments: object) -> arb:
+    def refuse(*arguments: object, **named: object) -> arb:
         raise PrecisionExhausted("epsilon", 53, "planted")
 
     monkeypatch.setattr(curves, "epsilon_ball", refuse)

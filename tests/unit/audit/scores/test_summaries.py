@@ -9,7 +9,7 @@ import pytest
 
 from dpverdict.audit import distinguish
 from dpverdict.audit.scores.serialization import score_from_data
-from dpverdict.audit.scores.summaries import MOST_PAIRED, Summary, fit_summary_score, summaries_apply
+from dpverdict.audit.scores.summaries import MOST_PAIRED, SummaryFeatures, fit_summary_score, summaries_apply
 from dpverdict.audit.trials.run import batched
 from dpverdict.errors import InvalidValue
 
@@ -120,10 +120,10 @@ def test_a_summary_comes_back_from_its_data() -> None:
 )
 def test_data_that_are_no_summary_are_refused(change: dict[str, Any]) -> None:
     rng = np.random.default_rng(SEED)
-    right = Summary.of(rng.normal(size=(50, 2)), rng.normal(size=(50, 2))).describe()
-    Summary.from_data(right)
+    right = SummaryFeatures.of(rng.normal(size=(50, 2)), rng.normal(size=(50, 2))).describe()
+    SummaryFeatures.from_data(right)
     with pytest.raises(ValueError, match=r"summary|coordinate|reshape"):
-        Summary.from_data(right | change)
+        SummaryFeatures.from_data(right | change)
 
 
 def test_one_number_and_few_outputs_are_not_summarised() -> None:

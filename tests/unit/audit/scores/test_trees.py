@@ -165,6 +165,7 @@ def alarms(claim: Guarantee, runs: int, seed: int) -> int:
     return sum(test.refuted for test in tests)
 
 
+@pytest.mark.slow
 def test_a_tight_claim_is_refuted_no_more_often_than_stated_where_trees_lead(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

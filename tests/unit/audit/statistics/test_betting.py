@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from dpverdict.audit.statistics.betting import Bettor, Mixture, betting_p_value
+from dpverdict.audit.statistics.betting import Bettor, BettorMixture, betting_p_value
 from dpverdict.errors import InvalidValue
 
 
-def mixture() -> Mixture:
-    return Mixture(weights=(0.5, 0.5), bettors=(Bettor(largest_loss=2.0), Bettor(largest_loss=3.0)))
+def mixture() -> BettorMixture:
+    return BettorMixture(weights=(0.5, 0.5), bettors=(Bettor(largest_loss=2.0), Bettor(largest_loss=3.0)))
 
 
 def test_wealth_is_that_of_the_loop_in_the_definition() -> None:
@@ -29,7 +29,7 @@ def test_a_state_that_was_saved_goes_on_as_if_nothing_had_happened() -> None:
     rng = np.random.default_rng(2)
     first, second = (list(rng.uniform(-1, 1.5, size=(2, n))) for n in (120, 80))
     whole, _ = mixture().bet(first)
-    saved = Mixture.from_dict(json.loads(json.dumps(whole.to_dict())))
+    saved = BettorMixture.from_dict(json.loads(json.dumps(whole.to_dict())))
     assert saved == whole
     assert saved.bet(second)[0] == whole.bet(second)[0]
     joined, _ = mixture().bet([np.concatenate(pair) for pair in zip(first, second, strict=True)])
@@ -55,13 +55,13 @@ def test_a_p_value_is_at_most_one() -> None:
 @pytest.mark.parametrize("weights", [(0.6, 0.6), (1.0,), (1.0, 0.0)])
 def test_weights_that_are_no_weights_are_refused(weights: tuple[float, ...]) -> None:
     with pytest.raises(InvalidValue, match=r"^weights="):
-        Mixture(weights=weights, bettors=(Bettor(largest_loss=2.0), Bettor(largest_loss=2.0)))
+        BettorMixture(weights=weights, bettors=(Bettor(largest_loss=2.0), Bettor(largest_loss=2.0)))
 
 
 @pytest.mark.parametrize("state", [{}, {"weights": 1}, {"weights": [1.0], "bettors": [{"a": 1}]}])
 def test_a_state_of_another_form_is_refused(state: dict[str, object]) -> None:
     with pytest.raises(InvalidValue, match=r"^state="):
-        Mixture.from_dict(state)
+        BettorMixture.from_dict(state)
 
 
 @pytest.mark.parametrize("loss", [0.0, -1.0, math.inf, math.nan])

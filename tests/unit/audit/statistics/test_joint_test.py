@@ -10,7 +10,7 @@ from scipy import optimize, special, stats
 
 from dpverdict.audit.statistics.joint_test import (
     Counts,
-    Method,
+    PValueMethod,
     default_method,
     delta_lower,
     epsilon_lower,
@@ -92,22 +92,22 @@ def test_the_exact_p_value_is_no_smaller_than_the_probability_at_every_q_of_the_
 
 
 def test_small_counts_are_tested_exactly_and_large_ones_are_not() -> None:
-    assert default_method(Counts(6000, 20_000, 49, 20_000)) is Method.EXACT
-    assert default_method(Counts(19_960, 20_000, 500, 20_000)) is Method.EXACT
-    assert default_method(Counts(6000, 10_000, 500, 20_000)) is Method.EXACT
-    assert default_method(Counts(6000, 20_000, 500, 20_000)) is Method.ASYMPTOTIC
+    assert default_method(Counts(6000, 20_000, 49, 20_000)) is PValueMethod.EXACT
+    assert default_method(Counts(19_960, 20_000, 500, 20_000)) is PValueMethod.EXACT
+    assert default_method(Counts(6000, 10_000, 500, 20_000)) is PValueMethod.EXACT
+    assert default_method(Counts(6000, 20_000, 500, 20_000)) is PValueMethod.ASYMPTOTIC
 
 
 def test_the_three_methods_agree_where_they_should() -> None:
     counts = Counts(4300, 10_000, 1290, 10_000)
-    p = {m: joint_p_value(counts, epsilon=1.0, delta=0.05, level=0.003, method=m) for m in Method}
-    assert p[Method.ASYMPTOTIC] < p[Method.EXACT] < 1.4 * p[Method.ASYMPTOTIC] + 1e-4
-    assert p[Method.CLOPPER_PEARSON] > 3 * p[Method.EXACT]
+    p = {m: joint_p_value(counts, epsilon=1.0, delta=0.05, level=0.003, method=m) for m in PValueMethod}
+    assert p[PValueMethod.ASYMPTOTIC] < p[PValueMethod.EXACT] < 1.4 * p[PValueMethod.ASYMPTOTIC] + 1e-4
+    assert p[PValueMethod.CLOPPER_PEARSON] > 3 * p[PValueMethod.EXACT]
 
 
 def test_clopper_pearson_is_where_its_two_bounds_meet() -> None:
     counts = Counts(60, 100, 10, 100)
-    p = joint_p_value(counts, epsilon=1.0, delta=0.1, level=0.05, method=Method.CLOPPER_PEARSON)
+    p = joint_p_value(counts, epsilon=1.0, delta=0.1, level=0.05, method=PValueMethod.CLOPPER_PEARSON)
     lower, upper = stats.beta.ppf(p / 2, 60, 41), stats.beta.ppf(1 - p / 2, 11, 90)
     assert lower - math.e * upper == pytest.approx(0.1, abs=1e-5)
 
@@ -155,7 +155,7 @@ def test_the_joint_test_needs_half_the_trials_of_two_bounds() -> None:
     """Expected counts of the event {L >= 0} at 0.9 of the noise of 1-GDP: when does each method reject them?"""
     p = float(stats.norm.cdf(0.5 / 0.9))
 
-    def needed(method: Method) -> int:
+    def needed(method: PValueMethod) -> int:
         low, high = 100, 20_000
         while high > low * 1.02:
             n = (low + high) // 2
@@ -164,7 +164,9 @@ def test_the_joint_test_needs_half_the_trials_of_two_bounds() -> None:
             low, high = (low, n) if rejected else (n, high)
         return high
 
-    assert 2.5 < needed(Method.CLOPPER_PEARSON) / needed(Method.ASYMPTOTIC) < 3.1  # at half power; 2.1 at 80 %
+    assert (
+        2.5 < needed(PValueMethod.CLOPPER_PEARSON) / needed(PValueMethod.ASYMPTOTIC) < 3.1
+    )  # at half power; 2.1 at 80 %
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from dpverdict.audit.runs.traced import report_of
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing import spending
 from dpverdict.audit.tracing.certify import certify_function
-from dpverdict.audit.tracing.spending import Spent, keeps, nearest_kept
+from dpverdict.audit.tracing.losses.spent import Spent
+from dpverdict.audit.tracing.spending import keeps, nearest_kept
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue, NotCertified

@@ -86,6 +86,21 @@ def test_scores_are_made_smaller() -> None:
     assert not certified(choice(1.0001), "eps=1")
 
 
+def both_sides(df: Any, rng: np.random.Generator, scale: float = 1.0) -> Any:
+    age = df["age"] / 120
+    return age.sum() + rng.laplace(scale=scale), (1 - age).sum() + rng.laplace(scale=scale)
+
+
+@pytest.mark.parametrize(("claim", "least"), [("eps=1", 1.0), ("eps=0.5", 2.0)])
+def test_what_one_record_moves_together_counts(claim: str, least: float) -> None:
+    """Line by line a record could move both sums by 1, so that each would need twice the scale."""
+    found = needed_noise(both_sides, claim, schema=SCHEMA, name="f")
+    assert found.factor == pytest.approx(least, rel=1e-6)
+    assert certify_function(lambda df, rng: both_sides(df, rng, least), claim, schema=SCHEMA, search=0).status.name == (
+        "CERTIFIED"
+    )
+
+
 def test_one_line_with_several_releases_is_scaled_as_one() -> None:
     found = needed_noise(in_a_loop, "eps=1", schema=SCHEMA, name="f")
     assert [one.needed for one in found.lines] == ["scale at least 3"]

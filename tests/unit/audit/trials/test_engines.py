@@ -291,6 +291,7 @@ def hangs_at_exit(task: int) -> int:
     return task
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpverdict.audit.trials.engines.GRACE", 0.2)
     engine = Processes(1)

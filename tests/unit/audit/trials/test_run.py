@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.trials.journal import Journal, journalled_in
-from dpverdict.audit.trials.outcomes.batches import Outcomes, same_batches
+from dpverdict.audit.trials.outcomes.batches import OutcomeRows, same_batches
 from dpverdict.audit.trials.run import (
     LARGEST_CHUNK,
     AnyMechanism,
@@ -187,7 +187,7 @@ def test_an_exception_is_an_outcome_that_counts() -> None:
         return fail(dataset, rng) if rng.random() < 0.5 else 1.0
 
     (batch,) = sampler(now_and_then).batches("a", 100)
-    assert isinstance(batch, Outcomes)
+    assert isinstance(batch, OutcomeRows)
     assert len(batch) == 100
     raised = [row for row in batch.rows if row.raised]
     assert 20 < len(raised) < 80
@@ -214,7 +214,7 @@ def test_a_function_of_the_dataset_alone_is_called_with_it_alone() -> None:
 def test_a_batch_may_be_a_list_of_outcomes_of_any_kind() -> None:
     run = sampler(batched(lambda d, rng, trials: ["low" if rng.random() < 0.5 else None for _ in range(trials)]))
     (batch,) = run.batches("a", 50)
-    assert isinstance(batch, Outcomes)
+    assert isinstance(batch, OutcomeRows)
     assert {row.signature for row in batch.rows} == {"text", "None"}
 
 

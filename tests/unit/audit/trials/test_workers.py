@@ -13,7 +13,7 @@ from dpverdict.audit.trials import engines, workers
 from dpverdict.audit.trials.workers import Audit, carry_out, carry_out_in_subprocess, end_processes, unpacked
 from dpverdict.errors import MechanismFailure
 
-PACKED = engines._packed  # the functions of this file travel by value
+PACKED = engines._packed_function  # the functions of this file travel by value
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ def test_a_release_is_installed_beside_what_is_here_and_once(tmp_path: Path, mon
     assert (folder / "dpverdict_tiny/__init__.py").exists()
     assert not installed_here("dpverdict-tiny==1.0")
     assert [path for path in folder.parent.iterdir() if path != folder] == []
-    monkeypatch.setattr(packages, "_pip", lambda *_: pytest.fail("it is there already"))
+    monkeypatch.setattr(packages, "_pip_install", lambda *_: pytest.fail("it is there already"))
     assert install(["dpverdict-tiny==1.0"], tmp_path) == folder
 
 

@@ -75,9 +75,9 @@ def test_the_nuclear_sum_is_that_of_its_terms(bits: int, horizon: int) -> None:
 
 def test_a_wrong_bernoulli_number_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: the test of the sums would fail with it."""
-    right = counter_sums._bernoulli
+    right = counter_sums._bernoulli_number
     monkeypatch.setattr(counter_sums, "SHORT", 0)
-    monkeypatch.setattr(counter_sums, "_bernoulli", lambda k: right(k) * (2 if k == 4 else 1))
+    monkeypatch.setattr(counter_sums, "_bernoulli_number", lambda k: right(k) * (2 if k == 4 else 1))
     with precision(130):
         wrong = landau_sum(5000), nuclear_sum(5000)
         step = arb.pi() / 20002

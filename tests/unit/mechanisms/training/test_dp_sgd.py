@@ -2,12 +2,16 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from dp_accounting import NeighboringRelation
 
+from dpverdict.audit.exact.decide import known_epsilon
 from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.training.dp_sgd import DPSGD, SAMPLINGS
@@ -140,3 +144,18 @@ def test_batches_that_are_not_whole_are_refused_with_numbers_that_are():
 def test_batches_of_a_fixed_size_are_refused_with_why():
     with pytest.raises(InvalidValue, match="no dominating pair of many steps is known"):
         DPSGD(noise_multiplier=1, rate="0.1", steps=10, sampling="without-replacement")
+
+
+def test_the_same_noise_is_told_for_every_way_to_make_batches() -> None:
+    run = DPSGD(noise_multiplier=1, rate="0.25", steps=8, sampling="shuffle")
+    found = {name: known_epsilon(variant, Fraction(1, 10**5)) for name, variant in run.variants().items()}
+    assert list(found) == ["Poisson", "balls in bins", "shuffled in each epoch", "shuffled once"]
+    poisson = poisson_sampled(GaussianLoss(1), "0.25", 8).certified_epsilon("1e-5")
+    assert poisson.lower - 1e-12 <= found["Poisson"].lower <= poisson.upper
+    assert poisson.lower <= found["Poisson"].upper <= poisson.upper + 1e-12
+    known = GaussianLoss.from_squared(Fraction(2)).certified_epsilon("1e-5").upper
+    assert found["shuffled once"].lower < known <= found["shuffled once"].upper < known + 1e-9
+    uneven = DPSGD(noise_multiplier=1, rate="0.3", steps=8, sampling="poisson")
+    assert list(uneven.variants()) == ["Poisson"]
+    replaced = DPSGD(noise_multiplier=1, rate="0.25", steps=8, sampling="shuffle", adjacency=REPLACE_ONE)
+    assert list(replaced.variants()) == ["shuffled in each epoch", "shuffled once"]

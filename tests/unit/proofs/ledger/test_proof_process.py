@@ -12,7 +12,7 @@ from dpverdict.cli.application import main
 from dpverdict.errors import DpverdictError, MechanismFailure
 from dpverdict.proofs.ledger import proof_process
 from dpverdict.proofs.ledger.ledger import Ledger, as_json
-from dpverdict.proofs.ledger.proof_process import WantedRenderings, proved
+from dpverdict.proofs.ledger.proof_process import WantedProofFaces, proved
 from dpverdict.proofs.ledger.prove import Proof
 
 FILE = """
@@ -111,7 +111,7 @@ def test_an_output_is_no_file_that_the_statements_read(tmp_path: Path, capsys: p
 
 
 CONSOLE = {"width": 80, "color_system": None, "terminal": False, "encoding": "utf-8"}
-FACES = WantedRenderings(page=True, explained=False, console=CONSOLE)
+FACES = WantedProofFaces(page=True, explained=False, console=CONSOLE)
 
 
 def test_statements_of_the_ledger_are_the_same_here_and_apart(request: pytest.FixtureRequest) -> None:

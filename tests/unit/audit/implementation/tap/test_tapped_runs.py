@@ -305,6 +305,7 @@ def claim_of(function: Any) -> str:
     return "mu=1" if function in GAUSSIAN else "eps=1"
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("function", CORRECT, ids=lambda function: function.__name__)
 def test_a_correct_function_is_quiet(function: Any) -> None:
     found = tap_runs(function, PAIR, claim_of(function), seed=2)
@@ -313,6 +314,7 @@ def test_a_correct_function_is_quiet(function: Any) -> None:
     assert not found.findings
 
 
+@pytest.mark.few(15)
 @pytest.mark.parametrize(("function", "status", "epsilon"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
 def test_a_planted_fault_is_found(function: Any, status: TapStatus, epsilon: float | None) -> None:
     found = tap_runs(function, PAIR, claim_of(function), seed=2)
@@ -486,6 +488,7 @@ def lasting(x, rng):
         pass
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(
     "function",
     [own_generator, in_a_thread, of_bits, of_the_system, by_inversion, rejected, drawn_again, forgotten, sparse_vector,

@@ -36,9 +36,10 @@ def test_an_atom_off_the_lattice_is_brought_down_and_no_mass_is_gained() -> None
         assert found <= max(0.0, float(p) - math.exp(epsilon) * (1 - float(p))) + 1e-12
 
 
-def test_both_laws_bracket_the_gaussian(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("interval", [2.0**-2, pytest.param(2.0**-4, marks=pytest.mark.slow)])
+def test_both_laws_bracket_the_gaussian(interval: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discretise, "CELLS", 8)
-    pair = symmetric_lattice(PROFILE.p_above, PROFILE.q_above, None, 2.0**-4)
+    pair = symmetric_lattice(PROFILE.p_above, PROFILE.q_above, None, interval)
     for epsilon in (0.0, 0.5, 2.0):
         truth = GaussianLoss(1).certified_delta(epsilon)
         assert PldLoss(pair.optimistic).certified_delta(epsilon).upper <= truth.upper

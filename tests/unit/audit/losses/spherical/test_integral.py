@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
-from dpverdict.audit.losses.spherical.integral import Quantity, SphericalProfile, integrate, integrate_tails
+from dpverdict.audit.losses.spherical.integral import SphericalProfile, SphericalQuantity, integrate, integrate_tails
 from dpverdict.audit.losses.spherical.isotropic import IsotropicGaussian, IsotropicLaplace
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
 from dpverdict.balls import Real, ball, precision
@@ -22,9 +22,9 @@ def test_the_profile_is_the_difference_of_the_tails(law: IsotropicGaussian, leve
     p, q = integrate_tails(law, 3, s, 40)
     with precision(100):
         difference = p - ball(s).exp() * q
-        assert integrate(law, 3, s, Quantity.PROFILE, 40).overlaps(difference)
-        assert integrate(law, 3, s, Quantity.P_TAIL, 40).overlaps(p)
-        assert integrate(law, 3, s, Quantity.Q_TAIL, 40).overlaps(q)
+        assert integrate(law, 3, s, SphericalQuantity.PROFILE, 40).overlaps(difference)
+        assert integrate(law, 3, s, SphericalQuantity.P_TAIL, 40).overlaps(p)
+        assert integrate(law, 3, s, SphericalQuantity.Q_TAIL, 40).overlaps(q)
     assert min(p.rel_accuracy_bits(), q.rel_accuracy_bits()) >= 40
 
 

@@ -202,7 +202,7 @@ def test_a_wide_enclosure_is_never_given_as_a_number() -> None:
     loss = SphericalLoss(3, RandomDirectionGaussian(2))
     known = loss.certified_renyi("1.49")
     assert known.upper > 1.01 * known.lower
-    for order in ("1.49", 1.49, [1.49]):
+    for order in ("1.49", [1.49]):
         with pytest.raises(PrecisionExhausted, match="certified_"):
             loss.renyi(order)
     assert midpoint(arb(0, 1e-13)) == 0

@@ -5,7 +5,7 @@ import pytest
 
 from dpverdict.audit.trials.outcomes.batches import (
     Layout,
-    Outcomes,
+    OutcomeRows,
     failed_everywhere,
     first_of,
     kinds_seen,
@@ -13,14 +13,14 @@ from dpverdict.audit.trials.outcomes.batches import (
     same_batches,
     together,
 )
-from dpverdict.audit.trials.outcomes.canonical import Outcome, of_numbers, outcome_of
+from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome, of_numbers, outcome_of
 
-RAISED = Outcome("raised builtins.ValueError in f.py, f", note="ValueError: x")
-MIXED = Outcomes((of_numbers(np.array([1.0])), outcome_of(None), outcome_of({"a": "x", "b": 2.5}), RAISED))
+RAISED = CanonicalOutcome("raised builtins.ValueError in f.py, f", note="ValueError: x")
+MIXED = OutcomeRows((of_numbers(np.array([1.0])), outcome_of(None), outcome_of({"a": "x", "b": 2.5}), RAISED))
 
 
 def test_a_packed_batch_is_the_same_batch() -> None:
-    again = Outcomes.unpacked(MIXED.packed())
+    again = OutcomeRows.unpacked(MIXED.packed())
     assert same_batches(MIXED, again)
     assert again.rows[3].note == "ValueError: x"
     assert not same_batches(MIXED, np.zeros((4, 1)))
@@ -33,13 +33,13 @@ def test_the_columns_of_a_layout() -> None:
     assert np.array_equal(np.unique(table, axis=0).shape, table.shape)  # no two of them look alike
     assert set(layout.numbers) == {("", 0), ("['b']", 0)}
     assert layout.symbols == (("['a']", "x"),)
-    assert (layout.table(Outcomes((outcome_of("never seen"),))) == 0).all()
+    assert (layout.table(OutcomeRows((outcome_of("never seen"),))) == 0).all()
 
 
 def test_an_array_has_the_columns_of_its_rows() -> None:
     layout = Layout.of(MIXED.rows, [of_numbers(np.array([3.0]))])
     arrays = np.array([[1.0], [-2.0]])
-    assert np.array_equal(layout.table(arrays), layout.table(Outcomes(tuple(rows_of(arrays)))))
+    assert np.array_equal(layout.table(arrays), layout.table(OutcomeRows(tuple(rows_of(arrays)))))
 
 
 def test_a_layout_is_read_back_from_its_data() -> None:
@@ -68,18 +68,18 @@ def test_what_is_no_array_of_the_usual_length_counts_as_zeros() -> None:
 def test_batches_join_to_an_array_only_if_all_are_arrays_of_that_length() -> None:
     one = np.ones((2, 3))
     assert isinstance(together([one, one], 3), np.ndarray)
-    assert isinstance(together([one, np.ones((1, 2))], 3), Outcomes)
+    assert isinstance(together([one, np.ones((1, 2))], 3), OutcomeRows)
     assert len(first_of([MIXED, one], 1, 5)) == 5
 
 
 def test_rounding_leaves_no_digits_behind() -> None:
-    rounded = Outcomes((outcome_of({"a": 0.3, "b": 2**70 + 1}),)).rounded(0.25).rows[0]
+    rounded = OutcomeRows((outcome_of({"a": 0.3, "b": 2**70 + 1}),)).rounded(0.25).rows[0]
     assert rounded.numbers["['a']"].tolist() == [0.25]
     assert rounded.symbols == {}
 
 
 def test_what_failed_everywhere_alike_is_told_from_what_did_not() -> None:
-    other = Outcome("raised builtins.KeyError in f.py, f")
+    other = CanonicalOutcome("raised builtins.KeyError in f.py, f")
     assert failed_everywhere([RAISED], [RAISED]) is RAISED
     assert failed_everywhere([RAISED], [other]) is None
     assert failed_everywhere([RAISED], [outcome_of(1.0)]) is None

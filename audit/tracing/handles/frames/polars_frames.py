@@ -23,12 +23,12 @@ from dpverdict.audit.tracing.handles.arrays import (
     length_of,
     raw,
 )
-from dpverdict.audit.tracing.handles.frame_or_series import FrameOrSeries
+from dpverdict.audit.tracing.handles.frames.frame_or_series import FrameOrSeries
+from dpverdict.audit.tracing.handles.frames.polars_trees import BINARY, UNARY, Columns, Tree, gaps, pl
 from dpverdict.audit.tracing.handles.functions import selected
-from dpverdict.audit.tracing.handles.polars_trees import BINARY, UNARY, Columns, Tree, gaps, pl
 from dpverdict.audit.tracing.handles.released import Followed, Released
+from dpverdict.audit.tracing.handles.tape import Tape
 from dpverdict.audit.tracing.rules.operations import refuse
-from dpverdict.audit.tracing.tape import Tape
 
 
 class _Handle(FrameOrSeries):

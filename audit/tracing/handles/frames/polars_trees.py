@@ -31,11 +31,11 @@ from dpverdict.audit.tracing.handles.arrays import (
     is_total,
     raw,
 )
-from dpverdict.audit.tracing.handles.frame_or_series import SEE
+from dpverdict.audit.tracing.handles.frames.frame_or_series import SEE
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed
+from dpverdict.audit.tracing.handles.tape import Tape
 from dpverdict.audit.tracing.rules.facts import Rows
-from dpverdict.audit.tracing.tape import Tape
 
 pl: Final[Any] = library("polars", "the table of the schema is a frame of polars")
 Columns: TypeAlias = "dict[str, FollowedArray]"

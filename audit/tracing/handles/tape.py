@@ -7,24 +7,34 @@ plain number, no data may be used any more: what follows is computed from what w
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import weakref
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from fractions import Fraction
 from types import FrameType
 from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.tracing.reach import decides_later
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Fact, Noise, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
+from dpverdict.audit.tracing.source.reach import decides_later
 
 RUNNER: Final = "dpverdict.audit.tracing.run"
 """The module that calls the function: what is above it in the stack is none of the function's."""
 MOST_STEPS: Final = 100_000
+HALVES: Final = ("exponential", "geometric")
+"""One-sided laws, of which the difference of two draws is noise."""
+CHOOSING: Final = ("laplace", "gumbel", "exponential")
+"""Laws of noise on scores of which the largest is chosen."""
+MOST_MIXED: Final = 4096
+"""Gaussian draws at once, of which it is known where they are used."""
 _LIBRARIES: Final = ("numpy", "scipy", "pandas", "polars", "dpverdict", "random", "functools", "contextlib", "math")
 
 
@@ -40,6 +50,7 @@ class Release:
         value: of the statistic on the table of this run; of a choice, the probabilities.
         exposed: whether more of the noisy values is used than which of them is the largest.
         chosen: whether the largest of them was taken.
+        within: the release of several numbers together that it became a part of; None if it did not.
     """
 
     statistic: int
@@ -48,6 +59,13 @@ class Release:
     value: Any
     exposed: bool = False
     chosen: bool = False
+    within: Release | None = None
+
+    def expose(self) -> None:
+        """Note that more of its noisy values is used than which is the largest; of those that it is a part of, too."""
+        self.exposed = True
+        if self.within is not None:
+            self.within.expose()
 
 
 @final
@@ -69,8 +87,12 @@ class Tape:
         self.decided: Final[list[int]] = []
         self._script: Final = tuple(script)
         self._known: Final[dict[object, int]] = {}
-        self._used: Final[set[int]] = set()
+        self._used: set[int] = set()
+        self._mixable: set[int] = set()
+        self.shared: set[int] = set()
+        self.halves: Final[list[Release]] = []
         self._draws = 0
+        self.followed: Final[list[weakref.ref[Any]]] = []
         self.library_calls: Final[set[str]] = set()
 
     # refusing ---------------------------------------------------------------------------------------------------------
@@ -138,14 +160,41 @@ class Tape:
         size = int(np.prod(shape, dtype=np.int64))
         numbers = np.arange(self._draws, self._draws + size, dtype=np.int64).reshape(shape)
         self._draws += size
-        return Noise(law, parameter, numbers, np.abs(np.broadcast_to(np.asarray(scale, np.float64), shape)))
+        whole = np.broadcast_to(np.asarray(scale, np.float64), shape)
+        terms = None
+        if law == "gaussian" and size <= MOST_MIXED:
+            pairs = zip(numbers.ravel().tolist(), whole.ravel().tolist(), strict=True)
+            terms = tuple(((number, Fraction(float(factor))),) if factor else () for number, factor in pairs)
+        return Noise(law, parameter, numbers, np.abs(whole), terms)
 
     def use(self, noise: Noise) -> None:
-        """Note that draws are used; each may be once."""
-        numbers = noise.numbers.ravel().tolist()
+        """Note that draws are used by themselves, or once in a release; each may be once."""
+        numbers = noise.draws
         if len(set(numbers)) < len(numbers) or not self._used.isdisjoint(numbers):
             self.refuse("noise that is used twice", "draw noise for each number: size=...")
         self._used.update(numbers)
+
+    def _use_in_release(self, noise: Noise) -> None:
+        """The same; of Gaussian draws that stand in several numbers the loss is known, see `losses.mixed`."""
+        if noise.terms is None:
+            self.use(noise)
+            return
+        numbers = noise.draws
+        unique = set(numbers)
+        if not (self._used & unique) <= self._mixable:
+            self.refuse("noise that is used twice, once by itself", "draw noise for each number: size=...")
+        self.shared |= self._used & unique
+        self.shared |= {number for number, times in Counter(numbers).items() if times > 1}
+        self._used |= unique
+        self._mixable |= unique
+
+    def noise_of(self, release: Release) -> Noise | None:
+        """The noise of a release, as sums of draws where some are shared with other numbers."""
+        noise = release.noise
+        if noise is None or noise.terms is None:
+            return noise
+        alone = all(len(one) == 1 for one in noise.terms) and self.shared.isdisjoint(noise.draws)
+        return noise if alone else noise.mixed()
 
     def release(self, statistic: int, noise: Noise, value: Any) -> Release:
         """A statistic with noise added to each of its coordinates, and its value on the table of this run."""
@@ -153,21 +202,65 @@ class Tape:
         fact = self.fact(statistic)
         if not isinstance(fact, Total):
             self.refuse("noise added to each record", "sum first, and add noise to the sum")
-        if noise.law not in ("laplace", "gaussian", "two-sided geometric", "gumbel"):
-            self.refuse(f"{noise.law} noise added to a statistic", "subtract a second draw: the difference is covered")
+        if noise.law not in ("laplace", "gaussian", "two-sided geometric", "gumbel", *HALVES):
+            self.refuse(f"{noise.law} noise added to a statistic",
+                        "subtract a second draw, in parentheses: statistic + (a - b)")  # fmt: skip
         if fact.weights or fact.up_to_a_shift:
             self.refuse("noise added to scores from which their largest was taken", "add it to the scores themselves")
         shape = np.broadcast_shapes(fact.shape, noise.shape)
         if shape != fact.shape:
             self.refuse("a statistic released with several draws of noise", "give the noise the shape of the statistic")
-        numbers, scale = np.broadcast_to(noise.numbers, shape), np.broadcast_to(noise.scale, shape)
-        whole = Noise(noise.law, noise.parameter, np.array(numbers), np.array(scale))
+        whole = noise.broadcast(shape)
+        scale = whole.scale
         if not (np.isfinite(scale) & (scale > 0)).all():
             self.refuse("noise of scale 0, or of one that is not finite", "give it a scale > 0")
-        if noise.law == "two-sided geometric" and np.dtype(fact.dtype).kind not in "iu":
+        if noise.law in ("two-sided geometric", "geometric") and np.dtype(fact.dtype).kind not in "iu":
             self.refuse("noise on whole numbers, added to a statistic that is none", "round the records first")
-        self.use(whole)
+        self._use_in_release(whole)
         made = Release(statistic, whole, self.line(), np.array(value, dtype=np.float64))
+        self.releases.append(made)
+        return made
+
+    def made_two_sided(self, half: Release, noise: Noise) -> Release | None:
+        """A statistic with a one-sided draw, of which a second one is subtracted; None where it is no such."""
+        own = half.noise
+        if own is None or own.law != noise.law or own.shape != noise.shape or half.exposed or half.chosen:
+            return None
+        if own.parameter != noise.parameter or not bool((own.scale == noise.scale).all()) or half.within is not None:
+            return None
+        self.use(noise)
+        found = Release(half.statistic, two_sided(own), half.line, half.value)
+        self.releases[self.releases.index(half)] = found
+        self.halves.append(half)
+        return found
+
+    def together(self, parts: Sequence[Release], shape: tuple[int, ...]) -> Release | None:
+        """Numbers that were released one by one, as one release of all of them; None where they have to stay apart.
+
+        Of a list of noisy scores only the largest may be used, and then the choice is what is spent.
+        """
+        if self.left is not None or len(set(map(id, parts))) < len(parts):
+            return None
+        noises = [one.noise for one in parts]
+        known = [one for one in noises if one is not None and one.parameter is None and one.scale.size == 1]
+        if len(known) < len(parts) or len({one.law for one in known}) > 1 or known[0].law not in CHOOSING:
+            return None
+        if any(one.chosen or one.exposed or one.within is not None for one in parts):
+            return None
+        facts = [self.fact(one.statistic) for one in parts]
+        operands = [Operand(one.statistic, fact) for one, fact in zip(parts, facts, strict=True)]
+        places, kind = (
+            list(range(len(parts))),
+            str(np.result_type(*[getattr(fact, "dtype", "float64") for fact in facts])),
+        )
+        number = self.apply("stack", operands, {"places": places, "shape": list(shape), "dtype": kind})
+        noise = Noise(known[0].law, None, np.concatenate([one.numbers.ravel() for one in known]).reshape(shape),
+                      np.concatenate([one.scale.ravel() for one in known]).reshape(shape))  # fmt: skip
+        value = np.concatenate([np.ravel(one.value) for one in parts]).reshape(shape)
+        made = Release(number, noise, parts[0].line, value)
+        for one in parts:
+            one.within = made
+            self.releases.remove(one)
         self.releases.append(made)
         return made
 
@@ -200,6 +293,15 @@ class Tape:
                     )
             frame = frame.f_back
         self.left = self.left or f"a noisy value became {how} ({line})"
+
+
+def two_sided(noise: Noise) -> Noise:
+    """The law of the difference of two draws of a one-sided law."""
+    if noise.law == "exponential":
+        return Noise("laplace", None, noise.numbers, noise.scale)
+    assert noise.parameter is not None
+    rate = math.nextafter(math.nextafter(-math.log1p(-noise.parameter), math.inf), math.inf)  # from above
+    return Noise("two-sided geometric", rate, noise.numbers, noise.scale)
 
 
 _CURRENT: Final[ContextVar[Tape | None]] = ContextVar("tape", default=None)

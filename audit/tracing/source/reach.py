@@ -10,21 +10,21 @@ left the trace.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import dis
 import functools
-import linecache
 import os
-import random
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 import numpy as np
+
+from dpverdict.audit.tracing.source.exceptions import caught
+from dpverdict.audit.tracing.source.generators import ReadyMade, is_generator, of_defaults, seeded
 
 _MODULES: Final = frozenset(
     [
@@ -63,6 +63,7 @@ _MODULES: Final = frozenset(
         "resource",
         "platform",
         "uuid",
+        "secrets",
     ]
 )
 _FUNCTIONS: Final = frozenset(
@@ -81,6 +82,7 @@ _FUNCTIONS: Final = frozenset(
         "breakpoint",
         "delattr",
         "setattr",
+        "hash",
         "exit",
         "quit",
     ]
@@ -161,6 +163,7 @@ class Reached:
         read: the names of the modules that the code uses, beside functions and modules.
         refused: what cannot be followed; None if there is nothing.
         codes: of all functions.
+        generators: that code finds ready-made, in a module or as the default of a parameter.
     """
 
     home: str | None = None
@@ -169,6 +172,7 @@ class Reached:
     read: dict[str, Any] = field(default_factory=dict)
     refused: str | None = None
     codes: list[types.CodeType] = field(default_factory=list)
+    generators: list[ReadyMade] = field(default_factory=list)
 
 
 def _home(function: Any) -> str | None:
@@ -195,7 +199,7 @@ def is_library(filename: str, home: str | None = None) -> bool:
 _FOLDERS: Final = tuple(
     {os.path.realpath(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {os.path.realpath(os.path.dirname(os.path.dirname(np.__file__)))}
-    | {os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", folder)) for folder in
+    | {os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "..", folder)) for folder in
        ("audit", "mechanisms", "proofs", "src")}
 )  # fmt: skip
 
@@ -211,21 +215,8 @@ def reach(function: Any) -> Reached:
             continue
         seen.add(id(one))
         waiting += _inner(one, found)
-    found.refused = found.refused or next(filter(None, map(_seeded, sorted(found.files))), None)
+    found.refused = found.refused or next(filter(None, map(seeded, sorted(found.files))), None)
     return found
-
-
-def _seeded(filename: str) -> str | None:
-    """Whether the file of a function starts a generator of a whole module from a number, anywhere in it."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError):
-        return None
-    for node in ast.walk(tree):
-        match node:  # pyright: ignore[reportMatchNotExhaustive]
-            case ast.Call(func=ast.Attribute(attr="seed" | "set_state" | "setstate")):
-                return f"line {node.lineno}: .{node.func.attr}() starts the noise from a fixed number"  # type: ignore[attr-defined]
-    return None
 
 
 def _inner(one: Any, found: Reached) -> Iterator[Any]:
@@ -268,8 +259,11 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
     found.files.add(code.co_filename)
     if all(names is not one for one in found.modules):
         found.modules.append(names)
-    for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-        found.read[f"a default of {function.__name__}"] = value
+    for name, value in of_defaults(function):
+        if is_generator(value):
+            found.generators.append(ReadyMade(name, value, names, code.co_filename, default_of=function))
+        else:
+            found.read[f"a default of {function.__name__}"] = value
     free = {}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
         try:
@@ -279,20 +273,33 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
     for inner in _codes(code):
         found.codes.append(inner)
         found.refused = found.refused or _refused(inner, names, free if inner is code else {}, code)
+        found.refused = found.refused or caught(inner, names | free)
         for name in inner.co_names:
             if name in names:
-                yield from _named(name, names[name], found)
+                if is_generator(names[name]):
+                    found.generators.append(ReadyMade(name, names[name], names, code.co_filename))
+                else:
+                    yield from _named(name, names[name], found, inner.co_names)
     for name, value in free.items():
-        yield from _named(name, value, found)
+        if is_generator(value):
+            found.generators.append(ReadyMade(name, value, None, code.co_filename))
+        else:
+            yield from _named(name, value, found)
 
 
-def _named(name: str, value: Any, found: Reached) -> Iterator[Any]:
+def _named(name: str, value: Any, found: Reached, used: Sequence[str] = ()) -> Iterator[Any]:
     if isinstance(value, types.ModuleType):
         file = getattr(value, "__file__", None)
         if file is not None and not is_library(
             file, found.home
         ):  # a module of the user's: any of its functions may be called
-            yield from (one for one in vars(value).values() if isinstance(one, types.FunctionType | type))
+            own = vars(value)
+            yield from (one for one in own.values() if isinstance(one, types.FunctionType | type))
+            ready = [one for one in used if is_generator(own.get(one))]
+            found.generators += [ReadyMade(one, own[one], own, file) for one in ready]
+            if ready and all(own is not one for one in found.modules):
+                found.modules.append(own)
+                found.files.add(file)
         return
     if isinstance(
         value, types.FunctionType | type | functools.partial | types.MethodType | functools._lru_cache_wrapper
@@ -426,8 +433,3 @@ def fingerprint(value: Any, depth: int = 4) -> object:
         return fingerprint(vars(value), depth - 1) if vars(value) else id(value)
     inner = getattr(value, "__dict__", None)
     return (id(value), fingerprint(dict(inner), depth - 1)) if isinstance(inner, dict) else id(value)
-
-
-def a_generator(value: Any) -> bool:
-    """Whether a value draws random numbers, and was made outside of the run."""
-    return isinstance(value, np.random.Generator | np.random.RandomState | random.Random | np.random.BitGenerator)

@@ -1,0 +1,430 @@
+"""A table of records as a frame of pandas."""
+
+# The parts of one trace make and read each other.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import ast
+import operator
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from dpverdict.audit.tracing.handles.arrays import (
+    FollowedArray,
+    Shape,
+    fact_of,
+    is_rows,
+    is_total,
+    known_length,
+    length_of,
+    settled,
+)
+from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE
+from dpverdict.audit.tracing.handles.frames.groups import Groups
+from dpverdict.audit.tracing.handles.frames.series import (
+    FollowedSeries,
+    PandasHandle,
+    pd,
+    present,
+    series_of,
+    shared_labels,
+    sum_of_present,
+    unwrapped,
+)
+from dpverdict.audit.tracing.handles.functions import selected
+from dpverdict.audit.tracing.handles.released import Followed, Released
+from dpverdict.audit.tracing.handles.tape import Tape
+
+_COMPARE: Final[dict[Any, Any]] = {
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}  # fmt: skip
+
+
+class FollowedFrame(PandasHandle):
+    """A table of records: columns by their names."""
+
+    __slots__ = ("_dpv_columns", "_dpv_index", "_dpv_owned", "_dpv_shown", "_dpv_tape")
+
+    def __init__(self, tape: Tape, columns: dict[Any, FollowedArray], index: Any, *, owned: bool) -> None:
+        object.__setattr__(self, "_dpv_tape", tape)
+        object.__setattr__(self, "_dpv_columns", dict(columns))
+        object.__setattr__(self, "_dpv_index", index)
+        object.__setattr__(self, "_dpv_owned", owned)
+        object.__setattr__(self, "_dpv_shown", {})
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return pd.DataFrame
+
+    def _first(self) -> FollowedArray:
+        if not self._dpv_columns:
+            self._no("a frame without columns")
+        found: FollowedArray = next(iter(self._dpv_columns.values()))
+        return found
+
+    def _with(self, columns: Mapping[Any, FollowedArray]) -> FollowedFrame:
+        return FollowedFrame(self._dpv_tape, dict(columns), self._dpv_index, owned=True)
+
+    def _column(self, name: Any) -> FollowedSeries:
+        if name not in self._dpv_columns:
+            raise KeyError(name)
+        found = FollowedSeries(self._dpv_columns[name], self._dpv_index, name)
+        self._dpv_shown.setdefault(name, []).append(weakref.ref(found))
+        return found
+
+    # what is public ---------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> Any:
+        """The names."""
+        return pd.Index(list(self._dpv_columns))
+
+    @property
+    def shape(self) -> Any:
+        """The number of records where it is public, and of columns."""
+        array, width = self._first(), len(self._dpv_columns)
+        return (length_of(array), width) if known_length(array) else Shape((None, width), array)
+
+    @property
+    def index(self) -> Any:
+        """Refused."""
+        return _Index(self._first())
+
+    @property
+    def size(self) -> Any:
+        """Refused."""
+        self._no("the size of a frame", "use its shape")
+
+    @property
+    def empty(self) -> Any:
+        """Refused."""
+        self._no("whether there are records, which is a branch on data", "release a noisy count")
+
+    def __len__(self) -> int:
+        return length_of(self._first())
+
+    def _dpv_records(self) -> FollowedArray:
+        return self._first()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._dpv_columns))
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._dpv_columns
+
+    # columns and records ----------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        key = settled(key)
+        if isinstance(key, FollowedSeries | FollowedArray):
+            return self._selected(key)
+        if isinstance(key, Released):
+            self._no("records that are picked by a noisy value", "clip and select by public numbers only")
+        if isinstance(key, list | pd.Index):
+            return self._with({name: self._column(name)._dpv_arr for name in key})
+        if isinstance(key, slice):
+            self._no("records that are picked by their position", "use a mask, df[df.age > 0]")
+        return self._column(key)
+
+    def _selected(self, key: Any) -> FollowedFrame:
+        if isinstance(key, FollowedSeries) and key._dpv_index != self._dpv_index:
+            self._no("a mask with other labels than the frame", "make it of columns of this frame")
+        mask = unwrapped(key)
+        return self._with({name: selected(one, mask) for name, one in self._dpv_columns.items()})
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not self._dpv_owned:
+            self._no("a column that is set in the table that was handed over", "write df = df.copy() first, or assign")
+        if not isinstance(key, Hashable) or isinstance(key, Followed):
+            self._no("records that are changed in place", "use assign and where")
+        self._dpv_columns[key] = self._as_column(value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._dpv_columns:
+            self[name] = value
+            return
+        self._no(f"an attribute {name} that is set", "use assign or rename")
+
+    def _as_column(self, value: Any) -> FollowedArray:
+        value = settled(value)
+        if isinstance(value, FollowedSeries):
+            if value._dpv_index != self._dpv_index or is_total(value._dpv_arr):
+                self._no("a column with other labels than the frame", "make it of columns of this frame")
+            return value._dpv_arr
+        if isinstance(value, FollowedArray) and is_rows(value):
+            return value
+        if isinstance(value, Followed | Released) or np.ndim(value) != 0:
+            self._no("a column that is not of the records", "use a public number or columns of this frame")
+        array = next(one for one in self._dpv_columns.values() if one.dtype.kind in "biuf")
+        found: Any = np.where(array == array, value, value)
+        assert isinstance(found, FollowedArray)
+        return found
+
+    @property
+    def loc(self) -> Any:
+        """By a mask, and names of columns."""
+        return _Located(self)
+
+    @property
+    def iloc(self) -> Any:
+        """Refused."""
+        self._no("records that are picked by their position", "use a mask, df[df.age > 0]")
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """A column by its name."""
+        return self[key] if key in self._dpv_columns else default
+
+    def assign(self, **given: Any) -> Any:
+        """With further columns."""
+        found = self._with(self._dpv_columns)
+        for name, value in given.items():
+            found[name] = value(found) if callable(value) else value
+        return found
+
+    def copy(self, *args: Any, **given: Any) -> Any:
+        """The same records."""
+        return self._with({name: one.copy() for name, one in self._dpv_columns.items()})
+
+    def drop(self, labels: Any = None, axis: Any = 0, columns: Any = None, **given: Any) -> Any:
+        """Without some columns."""
+        names = columns if columns is not None else labels if axis in (1, "columns") else None
+        if names is None or given:
+            self._no("drop of records by their labels", "use a mask")
+        gone = [names] if isinstance(names, str) else list(names)
+        return self._with({name: one for name, one in self._dpv_columns.items() if name not in gone})
+
+    def rename(self, columns: Any = None, **given: Any) -> Any:
+        """With other names."""
+        if not isinstance(columns, dict) or given:
+            self._no("rename of something else than columns")
+        return self._with({columns.get(name, name): one for name, one in self._dpv_columns.items()})
+
+    def dropna(self, subset: Any = None, **given: Any) -> Any:
+        """The records where some columns are present."""
+        if given:
+            self._no(f"dropna with {', '.join(given)}", "leave it out")
+        names = list(self._dpv_columns) if subset is None else [subset] if isinstance(subset, str) else list(subset)
+        tested = [self._column(name)._dpv_arr for name in names]
+        found = {name: present(one, tested, known=name in names) for name, one in self._dpv_columns.items()}
+        return self._with(found)
+
+    def fillna(self, value: Any = None, **given: Any) -> Any:
+        """A public value in place of missing ones."""
+        if given or value is None:
+            self._no("fillna with what stands beside it", "fill with public numbers")
+        return self._with({
+            name: (self._column(name).fillna(value.get(name) if isinstance(value, dict) else value)._dpv_arr
+                   if not isinstance(value, dict) or name in value else one)
+            for name, one in self._dpv_columns.items()
+        })  # fmt: skip
+
+    def clip(self, lower: Any = None, upper: Any = None, **given: Any) -> Any:
+        """Clipped to public numbers, column by column."""
+        if given or np.ndim(lower if lower is not None else 0) or np.ndim(upper if upper is not None else 0):
+            self._no("clip with bounds for each column", "clip column by column")
+        return self._with({name: np.clip(one, lower, upper) for name, one in self._dpv_columns.items()})
+
+    def astype(self, dtype: Any, **given: Any) -> Any:
+        """Other dtypes."""
+        return self._with({
+            name: (self._column(name).astype(dtype.get(name) if isinstance(dtype, dict) else dtype)._dpv_arr
+                   if not isinstance(dtype, dict) or name in dtype else one)
+            for name, one in self._dpv_columns.items()
+        })  # fmt: skip
+
+    def reset_index(self, drop: bool = False, **given: Any) -> Any:
+        """Other labels of the records."""
+        if not drop or given:
+            self._no("reset_index that keeps the labels", "write drop=True")
+        return FollowedFrame(self._dpv_tape, self._dpv_columns, (self._dpv_index, "reset"), owned=True)
+
+    def query(self, expr: str, **given: Any) -> Any:
+        """The records where comparisons of columns with public numbers hold."""
+        if given or not isinstance(expr, str):
+            self._no("query with further arguments", "leave them out")
+        try:
+            tree = ast.parse(expr.strip(), mode="eval").body
+        except SyntaxError:
+            self._no("query", "write it with a mask: df[(df.age > 10) & (df.city == 'Oslo')]")
+        return self._selected(self._asked(tree))
+
+    def _asked(self, node: ast.expr) -> Any:
+        match node:  # pyright: ignore[reportMatchNotExhaustive]
+            case ast.BoolOp(op=op, values=[first, *others]):
+                found = self._asked(first)
+                for one in others:
+                    found = found & self._asked(one) if isinstance(op, ast.And) else found | self._asked(one)
+                return found
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return ~self._asked(inner)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value) | float(value))):
+                return -value
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                sides = [self._asked(one) for one in (left, *others)]
+                parts = [_COMPARE[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)
+                         if type(op) in _COMPARE]  # fmt: skip
+                if len(parts) == len(ops):
+                    found = parts[0]
+                    for one in parts[1:]:
+                        found = found & one
+                    return found
+            case ast.Name(id=name) if name in self._dpv_columns:
+                return self._column(name)
+            case ast.Constant(value=value):
+                return value
+        self._no("query", "write it with a mask: df[(df.age > 10) & (df.city == 'Oslo')]")
+
+    def to_numpy(self, dtype: Any = None, **given: Any) -> Any:
+        """All columns side by side."""
+        found = np.column_stack(list(self._dpv_columns.values()))
+        return found if dtype is None else found.astype(dtype)
+
+    @property
+    def values(self) -> Any:
+        """All columns side by side."""
+        return self.to_numpy()
+
+    def merge(self, right: Any, how: str = "inner", on: Any = None, **given: Any) -> Any:
+        """With a public table that has each key once."""
+        if isinstance(right, Followed) or not isinstance(right, pd.DataFrame):
+            self._no("merge with something else than a public table", "merge with a public table whose keys differ")
+        if given or how not in ("left", "inner") or not isinstance(on, str):
+            self._no("merge of another kind than how='left' or 'inner' with on=one column")
+        if right[on].duplicated().any() or right.isna().any().any():
+            self._no("merge with a table in which a key stands twice, so that a record becomes several")
+        found, key = self._with(self._dpv_columns), self._column(on)
+        if how == "inner":
+            mask = key.isin(right[on].tolist())
+            found = found._selected(mask)
+            key = found._column(on)
+        for name in right.columns:
+            if name != on:
+                if name in self._dpv_columns:
+                    self._no("merge of tables with a column of one name", "rename it first")
+                mapping = dict(zip(right[on].tolist(), right[name].tolist(), strict=True))
+                found._dpv_columns[name] = key.map(mapping)._dpv_arr
+        return FollowedFrame(self._dpv_tape, found._dpv_columns, (self._dpv_index, "merged"), owned=True)
+
+    # statistics -------------------------------------------------------------------------------------------------------
+
+    def _each(self, function: Callable[[FollowedArray], Any], numeric_only: Any) -> Any:
+        names = [name for name, one in self._dpv_columns.items() if one.dtype.kind in "biuf"]
+        if len(names) < len(self._dpv_columns) and not numeric_only:
+            self._no("a statistic of columns of texts", "choose the columns, df[['age', 'income']]")
+        parts = np.stack([function(self._dpv_columns[name]) for name in names])  # pyright: ignore[reportUnusedVariable]
+        return series_of(parts, pd.Index(names), None)
+
+    def sum(self, axis: Any = 0, numeric_only: bool = False, **given: Any) -> Any:
+        """Sums of columns, or along each record."""
+        if axis in (1, "columns"):
+            if any(fact_of(one).missing.any() for one in self._dpv_columns.values() if is_rows(one)):  # type: ignore[union-attr]
+                self._no("sums along records with missing values", "fill them first")
+            return FollowedSeries(np.sum(self.to_numpy(), axis=1), self._dpv_index)
+        return self._each(lambda one: sum_of_present(one, skipna=True), numeric_only)
+
+    def mean(self, axis: Any = 0, numeric_only: bool = False, **given: Any) -> Any:
+        """Means of columns, over a public number."""
+        if axis in (1, "columns"):
+            return FollowedSeries(np.mean(self.to_numpy(), axis=1), self._dpv_index)
+        return self._each(lambda one: np.mean(one), numeric_only)
+
+    def count(self, **given: Any) -> Any:
+        """How many values are present in each column."""
+        parts = np.stack([self._column(name).count() for name in self._dpv_columns])
+        return series_of(parts, self.columns, None)
+
+    def groupby(self, by: Any, observed: Any = None, **given: Any) -> Any:
+        """Groups by one column, or by several whose values are all known."""
+        if isinstance(by, list) and len(by) == 1:
+            by = by[0]
+        for key, value in given.items():
+            if not (key in ("sort", "group_keys", "as_index", "dropna") and value):
+                self._no(f"groupby with {key}=", "leave it out")
+        keys: tuple[FollowedArray, ...]
+        if isinstance(by, FollowedSeries):
+            shared_labels(self._dpv_tape, [self._column(self.columns[0]), by])
+            keys = (by._dpv_arr,)
+        elif isinstance(by, str):
+            keys = (self._column(by)._dpv_arr,)
+        elif isinstance(by, list) and by and all(isinstance(one, str) for one in by) and len(set(by)) == len(by):
+            keys = tuple(self._column(one)._dpv_arr for one in by)
+        else:
+            self._no("groupby of something else than columns", "name them: df.groupby(['city', 'sex'])")
+        return Groups(self._dpv_tape, keys, self._dpv_columns, None)
+
+    def value_counts(self, *args: Any, **given: Any) -> Any:
+        """Refused."""
+        self._no("value_counts of a frame", "use that of one column")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._dpv_columns:
+            return self._column(name)
+        if name.startswith("_") or not hasattr(pd.DataFrame, name):
+            raise AttributeError(name)
+        self._no(f".{name} of a frame of data", INSTEAD.get(name, SEE))
+
+
+class _Index:
+    """The labels of records: only their number may be asked for."""
+
+    def __init__(self, of: FollowedArray) -> None:
+        self._of = of
+
+    def __len__(self) -> int:
+        return length_of(self._of)
+
+    def _dpv_records(self) -> FollowedArray:
+        return self._of
+
+    @property
+    def size(self) -> Any:
+        """How many there are."""
+        return self._of.size
+
+    def __getattr__(self, name: str) -> Any:
+        self._of._dpv_tape.refuse("the labels of records", "records have no public order")
+
+
+class _Located:
+    """``df.loc``."""
+
+    def __init__(self, of: FollowedFrame) -> None:
+        self._of = of
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        frame = self._of
+        if isinstance(rows, slice):
+            if rows != slice(None):
+                frame._no("records that are picked by their position", "use a mask")
+        elif isinstance(rows, FollowedSeries | FollowedArray):
+            frame = frame._selected(rows)
+        else:
+            frame._no("records that are picked by their label", "use a mask")
+        return frame if isinstance(columns, slice) and columns == slice(None) else frame[columns]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        frame = self._of
+        if not (isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], str)):
+            frame._no("records that are changed in place", "use where: df['x'] = df['x'].where(mask, value)")
+        rows, name = key
+        if isinstance(rows, slice) and rows == slice(None):
+            frame[name] = value
+            return
+        if not isinstance(rows, FollowedSeries):
+            frame._no("records that are changed by their label", "use a mask")
+        shown = [one for one in frame._dpv_shown.get(name, ()) if one() is not None and one() is not rows]
+        if shown or not frame._dpv_columns[name]._dpv_owned or not frame._dpv_owned:
+            frame._no("a column that is changed in place while another name shows it, or in the table handed over",
+                      "use where: df['x'] = df['x'].where(mask, value)")  # fmt: skip
+        frame[name] = frame._column(name).mask(rows, value)
+
+
+def frame_of(tape: Tape, columns: dict[Any, FollowedArray], sample: Any) -> FollowedFrame:
+    """The frame that a function is handed."""
+    return FollowedFrame(tape, columns, "table", owned=False)
