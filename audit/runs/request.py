@@ -198,8 +198,8 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         begin_stage("search of neighbours")
         found = search_for(named.mechanism, claim, given_table, seed=seed, seconds=seconds)
         pair = found.pair
-        assert callable(found.function) or not found.looked_at
         if found.looked_at:
+            assert callable(found.function)
             named = replace(named, mechanism=found.function)
         parameters |= {**given_table.describe(), **_found_in_words(found)}
         if samples is None:

@@ -107,7 +107,7 @@ def keys_of(outcome: Any, names: Sequence[str]) -> list[Key]:
     kind = kind_of(outcome)
     shared: list[str]
     columns: list[list[Any]]
-    listed: list[Any] = outcome if type(outcome) is list else []
+    listed = _listed(outcome)
     if listed and all(isinstance(one, Mapping) for one in listed):
         shared = [name for name in names if name in listed[0]]
         columns = [[one.get(name) for one in listed] for name in shared]
@@ -129,6 +129,10 @@ def keys_of(outcome: Any, names: Sequence[str]) -> list[Key]:
         return []
     texts = [[(name, _text(one)) for one in column] for name, column in zip(shared, columns, strict=True)]
     return list(zip(*texts, strict=True))
+
+
+def _listed(outcome: Any) -> list[Any]:
+    return outcome if isinstance(outcome, list) else []
 
 
 def _text(value: Any) -> str:

@@ -149,7 +149,7 @@ def _of_object(
     source: str,
 ) -> TableForFunction:
     table: Any = data
-    listed: list[Any] = table if type(table) is list else []
+    listed = _listed(data)
     if listed and all(isinstance(one, dict) for one in listed):
         table = library("pandas", "a list of records is searched as a frame of it").DataFrame(listed)
         asked = asked or "records"
@@ -168,6 +168,10 @@ def _of_object(
     if known is not None:
         known.check(table)
     return _checked(table, asked or kind, known, adjacency, user, source)
+
+
+def _listed(data: object) -> list[Any]:
+    return data if isinstance(data, list) else []
 
 
 def _converted(table: Table, wanted: TableKind) -> Table:

@@ -173,7 +173,7 @@ class _Recorded:
         distance = self.distance(other)
         return BROKEN + _grown(distance) if distance > FAR else min(distance / FAR, 0.99)
 
-    def form_of(self, other: Outcome) -> float:
+    def form_of(self, other: CanonicalOutcome) -> float:
         """The size of an outcome that has another form or another text than this table gave; 0 of one that has not."""
         if other.signature == "diverged":
             return OTHER_STEPS

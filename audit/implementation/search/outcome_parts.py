@@ -67,12 +67,11 @@ def _of_form(
             said = next(one.note for one in rows[place] if one.raised)
             return f"the exception {said}, on the {side} table"
     one, other = values
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys: list[set[Any]] = [set(one), set(other)]
-        named = sorted(map(repr, keys[0] ^ keys[1]))
+    keys = _keys(one), _keys(other)
+    named = sorted(map(repr, keys[0] ^ keys[1]))
+    if named:
         side = "larger" if keys[0] - keys[1] else "smaller"
-        if named:
-            return f"the key {', '.join(named[:3])}, which is there on the {side} table only"
+        return f"the key {', '.join(named[:3])}, which is there on the {side} table only"
     if hasattr(one, "columns") and hasattr(other, "columns") and list(one.columns) != list(other.columns):
         named = sorted(map(str, set(one.columns) ^ set(other.columns)))
         return f"the column {', '.join(named[:3])} of the result, which is there on one table only"
@@ -85,6 +84,10 @@ def _of_form(
         return f"the {what}: {len(one)} against {len(other)}"
     most = max(gaps, key=lambda form: abs(gaps[form]))
     return f"the form of the outcome, {most[:80]}, more often on the {'larger' if gaps[most] > 0 else 'smaller'} table"
+
+
+def _keys(value: Any) -> set[Any]:
+    return set(value) if isinstance(value, Mapping) else set()
 
 
 def _odd_entry(rows: tuple[list[CanonicalOutcome], list[CanonicalOutcome]], values: list[Any]) -> str:

@@ -10,11 +10,11 @@ from dpverdict.audit.implementation.search.copied_records import HoldsRecord, co
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE
 
 RNG = np.random.default_rng(5)
-TABLE = pd.DataFrame({"city": RNG.choice(["Oslo", "Rome"], 60), "pay": np.round(RNG.lognormal(3, 1, 60), 2)})
+TABLE = pd.DataFrame({"city": RNG.choice(["Oslo", "Rome"], 60), "pay": RNG.lognormal(3, 1, 60)})
 
 
 def drawn(rng: np.random.Generator) -> pd.DataFrame:
-    return pd.DataFrame({"city": rng.choice(["Oslo", "Rome"], 100), "pay": np.round(rng.lognormal(3, 1, 100), 2)})
+    return pd.DataFrame({"city": rng.choice(["Oslo", "Rome"], 100), "pay": rng.lognormal(3, 1, 100)})
 
 
 def copies_a_row_in_five_of_a_hundred(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
@@ -39,8 +39,7 @@ def test_a_row_that_is_copied_in_five_of_a_hundred_outcomes_is_refuted_with_1000
 
 
 def test_outcomes_that_are_drawn_alike_hold_no_copy(seed: int) -> None:
-    found = copied_records(copies_none, TABLE, "pandas", runs=60, seed=seed)
-    assert not found or found[0][1] < 10
+    assert copied_records(copies_none, TABLE, "pandas", runs=60, seed=seed) == []
 
 
 def test_records_are_compared_by_value_whatever_holds_them() -> None:
