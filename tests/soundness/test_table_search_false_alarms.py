@@ -1,7 +1,7 @@
 """A search of a table for neighbours costs no error probability: right functions are refuted no more often than stated.
 
-Every search measures 40 pairs and leaves one to a test with 400 fresh releases at error probability 0.05. Refutations of
-functions that keep their claim are counted; so many that a rate of 0.05 makes with probability 1e-6 fail the test.
+Every search measures 40 pairs and leaves one to a test with 400 fresh releases at error probability 0.05. Refutations
+of functions that keep their claim are counted; so many that a rate of 0.05 makes with probability 1e-6 fail the test.
 """
 
 from collections.abc import Callable
