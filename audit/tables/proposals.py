@@ -37,6 +37,7 @@ FAR: Final = 1000
 """How many times the largest number seen a number beyond it is."""
 MOST_ADDED: Final = 120
 MOST_GROUPS: Final = 12
+MOST_NAMED: Final = 8
 
 Record = dict[str, Any]
 
@@ -150,7 +151,7 @@ class Proposals:
     # of what the columns may hold -------------------------------------------------------------------------------------
 
     def _added(self) -> Iterator[Proposal]:
-        for record, first, why, distance in self._records():
+        for record, first, why, distance in in_turns([self._records(), self._named_together()]):
             table = self._made([record])
             if table is not None:
                 yield self._with(self.real, table, record, first, why, distance)
@@ -189,6 +190,32 @@ class Proposals:
                     if other.name != name:
                         entry = {name: _native(value, column), other.name: self._ends(other)[0]}
                         yield {**typical, **entry}, list(entry), "a number at an end within a group", OF_COLUMNS
+
+    def _named_together(self) -> Iterator[tuple[Record, list[str], str, int]]:
+        """Records with entries in two columns that the code names, or numbers next to those that it names."""
+        typical = self._typical()
+        named: dict[str, list[tuple[Value, bool]]] = {}
+        for column in self.columns:
+            entries: list[Value] = []
+            if column.type in ("category", "text"):
+                entries = [one for one in self.texts if column.observed or column.misfit(one) is None]
+            elif column.type in ("int", "float"):
+                kind: Any = int if column.type == "int" else float
+                entries = [kind(one + step) for one in self.numbers[:-7:-1] for step in (1, -1)
+                           if column.type == "float" or one == int(one)]  # fmt: skip
+            elif column.type == "bool":
+                entries = [True, False]
+            fitting = [(one, column.misfit(one) is None) for one in entries]
+            named[column.name] = [pair for pair in fitting if pair[1] or column.observed][:MOST_NAMED]
+        texts = [column.name for column in self.columns if column.type in ("category", "text")]
+        pairs = [(one, other) for one in texts for other in named if other != one]
+
+        def made_of(one: str, other: str) -> Iterator[tuple[Record, list[str], str, int]]:
+            for (x, fits), (y, also) in itertools.product(named[one], named[other]):
+                distance = OF_COLUMNS if fits and also else BEYOND
+                yield {**typical, one: x, other: y}, [one, other], "entries that the code names", distance
+
+        yield from itertools.islice(in_turns([made_of(*pair) for pair in pairs]), MOST_ADDED)
 
     def _ends(self, column: Column) -> tuple[Value, Value]:
         found = column.extremes()
@@ -279,7 +306,8 @@ class Proposals:
         ends = [one for one in self._records() if one[3] <= OF_COLUMNS][:24]
         beyond = [one for one in self._records() if one[3] == BEYOND][:8]
         grouping = self.look.grouping()
-        records = sorted([*ends, *beyond], key=lambda one: one[1][0] not in grouping)  # a group that is empty, first
+        made_up = [*ends, *beyond, *itertools.islice(self._named_together(), 16)]
+        records = sorted(made_up, key=lambda one: one[1][0] not in grouping)  # a group that is empty, first
 
         def own_added_to(base: Base) -> Iterator[Proposal]:
             for row in rows:

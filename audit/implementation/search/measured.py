@@ -19,7 +19,7 @@ from dpverdict.audit.implementation.tap.run_comparison import TappedRun, compare
 from dpverdict.audit.implementation.tap.sources.libraries import loaded_libraries
 from dpverdict.audit.implementation.tap.tap_verdict import breaks_claim
 from dpverdict.audit.implementation.tap.tape import Tape
-from dpverdict.audit.implementation.tap.tapped_runs import tapped_run
+from dpverdict.audit.implementation.tap.tapped_runs import DIVERGED, tapped_run
 from dpverdict.audit.tables.proposals import Base, Proposal
 from dpverdict.audit.tables.rows import Received, finished
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
@@ -95,6 +95,8 @@ class Measuring:
                 return Measure(number=number, size=size, followed=True)
         # the noisy values of a frozen replay stay those of the table: how far they move is seen without that
         moved = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=False), seed).outcome
+        if moved.signature == DIVERGED:  # it draws more or fewer numbers, and has an outcome all the same
+            moved = self._run(table, 0).outcome
         if size >= BROKEN:
             size += _grown(known.distance(moved))
         return Measure(number=number, size=max(size, known.moved(moved)), followed=known.followed)
@@ -175,7 +177,7 @@ class _Recorded:
 
     def form_of(self, other: CanonicalOutcome) -> float:
         """The size of an outcome that has another form or another text than this table gave; 0 of one that has not."""
-        if other.signature == "diverged":
+        if other.signature == DIVERGED:
             return OTHER_STEPS
         if _form(other) not in self._forms:
             return OTHER_STEPS + 0.1 if self._changing else ANOTHER_FORM

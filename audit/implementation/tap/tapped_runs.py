@@ -54,6 +54,8 @@ MOST_REPEATS: Final = 400
 """Runs on each dataset of a function of which no draw is seen."""
 MOST_TURNED: Final = 2
 """Coins that are made to fall the other way as well."""
+DIVERGED: Final = "diverged"
+"""The signature of a run that does not draw what was recorded."""
 
 
 def tap_runs(
@@ -227,7 +229,7 @@ def tapped_run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], 
                 value = released.plain(function(given, rng))
             shown, outcome = released.shown, outcome_of(value)
         except ReplayDiverged:
-            outcome = CanonicalOutcome("diverged")
+            outcome = CanonicalOutcome(DIVERGED)
         except InvalidValue as error:
             tape.note(str(error))
             outcome = CanonicalOutcome("no outcome")

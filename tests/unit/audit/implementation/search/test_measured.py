@@ -1,0 +1,46 @@
+"""What one run beside another shows of a proposed pair."""
+
+from typing import Any
+
+import pandas as pd
+
+from dpverdict.audit.implementation.search.code_constants import constants_of
+from dpverdict.audit.implementation.search.measured import ANOTHER_FORM, OTHER_STEPS, Measuring
+from dpverdict.audit.tables.proposals import Proposal, Proposals
+from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.mechanisms.core.guarantees import PureDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
+
+TABLE = pd.DataFrame({"city": ["Oslo"] * 6 + ["Rome"] * 5, "age": [30, 40, 50, 60, 70, 80, 35, 45, 55, 65, 75]})
+SCHEMA = TableSchema.from_frame(TABLE, relation=ADD_OR_REMOVE_ONE)
+
+
+def a_draw_for_each_key(df: pd.DataFrame, rng: Any) -> Any:
+    return {city: count + rng.laplace(scale=2) for city, count in df.city.value_counts().items()}
+
+
+def at_one_age_in_one_city(df: pd.DataFrame, rng: Any) -> float:
+    chosen = df[(df.city == "Lund") & (df.age > 93)]
+    return float(len(df) + rng.laplace(scale=1)) if len(chosen) == 0 else 0.0
+
+
+def proposals(function: Any) -> list[Proposal]:
+    return list(Proposals(TABLE, SCHEMA, constants_of(function)))
+
+
+def test_another_key_tells_more_than_another_number_of_draws() -> None:
+    measuring = Measuring(a_draw_for_each_key, PureDP(1), "pandas", seed=1)
+    made = proposals(a_draw_for_each_key)
+    measures = [measuring.measure(one, number) for number, one in enumerate(made)]
+    new_city = next(number for number, one in enumerate(made) if "something new" in one.words)
+    assert measures[new_city].size == ANOTHER_FORM > OTHER_STEPS
+    row = next(number for number, one in enumerate(made) if one.words.startswith("row 0 removed"))
+    assert measures[row].size < OTHER_STEPS
+
+
+def test_what_the_code_names_in_two_columns_is_tried_together() -> None:
+    made = proposals(at_one_age_in_one_city)
+    both = next(number for number, one in enumerate(made) if "city=Lund" in one.words and "age=94" in one.words)
+    assert both < 40
+    measuring = Measuring(at_one_age_in_one_city, PureDP(1), "pandas", seed=1)
+    assert measuring.measure(made[both], both).size >= OTHER_STEPS
