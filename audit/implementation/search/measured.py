@@ -90,7 +90,11 @@ class Measuring:
         if known.followed:
             other = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=True), seed)
             with np.errstate(all="ignore"):
-                size = max(self._loss(known.run, other), known.form_of(other.outcome))
+                try:
+                    size = self._loss(known.run, other)
+                except (DpverdictError, ArithmeticError):  # a move beyond all that losses are made for
+                    size = BROKEN
+                size = max(size, known.form_of(other.outcome))
             if size < OTHER_STEPS or size >= ANOTHER_FORM:
                 return Measure(number=number, size=size, followed=True)
         # the noisy values of a frozen replay stay those of the table: how far they move is seen without that
