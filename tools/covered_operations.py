@@ -14,6 +14,7 @@ import numpy as np
 
 from dpverdict.audit.tracing.handles import draws, functions
 from dpverdict.audit.tracing.handles.arrays import FUNCTIONS, methods
+from dpverdict.audit.tracing.handles.frames import functions as frame_functions
 from dpverdict.audit.tracing.handles.frames.frames import FollowedFrame
 from dpverdict.audit.tracing.handles.frames.series import FollowedSeries
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE
@@ -59,9 +60,15 @@ def tables() -> str:
             ("arrays", ", ".join(f"`.{name}`" for name in sorted(methods()) if name not in REFUSED_METHODS)),
             ("pandas: a frame", public(FollowedFrame, ("iloc", "empty", "size", "index", "value_counts"))),
             ("pandas: a series", public(FollowedSeries, ("replace", "tolist", "argmax", "iloc"))),
-            ("pandas: groups", "`size`, `count`, `sum`, then `.reindex(public_labels, fill_value=0)`"),
-            ("random numbers", ", ".join(f"`{name}`" for name in laws) + " of `numpy.random`; `random.gauss`; "
-             "`scipy.stats.laplace`, `norm`, `gumbel_r`, `dlaplace`"),
+            (
+                "pandas: groups",
+                "`size`, `count`, `sum` and `agg` of these, then `.reindex(public_labels, fill_value=0)`",
+            ),
+            ("pandas: functions", ", ".join(f"`pd.{name}`" for name in sorted(frame_functions._OWN))),
+            ("random numbers", ", ".join(f"`{name}`" for name in laws) + " of `numpy.random` (`rand`, `random` and "
+             "`uniform` for a Poisson sample alone); "
+             + ", ".join(f"`random.{name}`" for name in sorted(draws._PLAIN_DRAWS))
+             + "; `scipy.stats.laplace`, `norm`, `gumbel_r`, `expon`, `dlaplace`; `scipy.special.softmax` of scores"),
         ]),
         "",
     ]  # fmt: skip

@@ -146,7 +146,6 @@ def audit_mechanism(
     if neighbours is not None:
         pair, tested = neighbours, f"the given datasets ({neighbours.describe()})"
     covariance = mechanism.noise.covariance() if isinstance(mechanism, StatisticMechanism) else {}
-    begin_stage("other assumptions")
     variants = _variants(mechanism, claim)
     evidence: list[Evidence] = [ExactEvidence(verdict=verdict, worst=worst, covariance=covariance, variants=variants)]
     shown = mechanism.describe() | {"neighbouring relation": adjacency_name(mechanism.adjacency)}
@@ -181,6 +180,7 @@ def _variants(mechanism: StructuredMechanism, claim: Guarantee) -> Variants | No
     delta = claim.delta if isinstance(claim, ApproximateDP) and 0 < claim.delta < 1 else _USUAL_DELTA
     epsilons: dict[str, Enclosure] = {}
     for name, variant in mechanism.variants().items():
+        begin_stage(f"the same noise with other {mechanism.varied_by}")
         with contextlib.suppress(PrecisionExhausted):
             epsilons[name] = known_epsilon(variant, delta)
     if not epsilons:

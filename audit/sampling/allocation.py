@@ -222,8 +222,27 @@ class AllocationLoss(BallLoss):
                 moment = integer_moment(self.noise_multiplier, self.steps, int(order))
                 if moment is not None:
                     return moment.log() * self.epochs / (int(order) - 1)
-        remedy = "ask for a whole order from 2 to 64, or for delta, epsilon or beta"
+            if self.order is Direction.REMOVE and order > 1 and (between := self._log_moment(order)) is not None:
+                return between * self.epochs / (ball(order) - 1)
+        remedy = "ask for an order from 1 to 62, or for delta, epsilon or beta"
         raise InvalidValue("order", str(order), "one of which the divergence is known", remedy)
+
+    def _log_moment(self, order: Fraction) -> arb | None:
+        """log E R^order of one epoch for an order > 1 between whole ones: below its chord, and above those beside it.
+
+        None above the orders that are known.
+        """
+        n = int(order)
+        logarithms: list[arb] = []
+        for k in range(n - 1, n + 3):
+            moment = arb(1) if k < 2 else integer_moment(self.noise_multiplier, self.steps, k)
+            if moment is None:
+                return None
+            logarithms.append(moment.log())
+        before, low, high, after = logarithms
+        part = ball(order) - n
+        least = (low + part * (low - before)).max(high - (1 - part) * (after - high))
+        return least.union(low + part * (high - low))
 
     def _advantage_ball(self) -> arb:
         return self._enclosed(Fraction(0))

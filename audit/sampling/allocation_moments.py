@@ -52,7 +52,7 @@ def delta_at_most(noise_multiplier: Fraction, steps: int, epochs: int, epsilon: 
         growth, best = ball(epsilon).exp(), arb(1)
         if order is Direction.REMOVE:
             for most in (_ORDERS, _MOST_ORDERS):
-                moments = _moments(noise_multiplier, steps, most)
+                moments, last = _moments(noise_multiplier, steps, most), arb(1)
                 for n in range(2, most + 1, most // _ORDERS):
                     share = arb(n - 1) ** (n - 1) / arb(n) ** n
                     value = (moments[n] ** epochs * share / growth ** (n - 1)).upper()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -198,6 +199,8 @@ def expression(steps: Sequence[Step], number: int, depth: int) -> str:
         return f"{inner[0]}[:, {_key(given['key'])}]"
     if step.name == "select":
         return f"{inner[0]}[{inner[1]}]"
+    if step.name == "sampled":
+        return f"random < {float(Fraction(given['rate'])):.6g}"
     if step.name == "pick":
         return f"{inner[0]}[...]"
     if step.name == "weights":

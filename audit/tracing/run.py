@@ -6,6 +6,8 @@ import dataclasses
 import gc
 import inspect
 import json
+import types
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -21,11 +23,17 @@ from dpverdict.audit.tracing.handles.tape import Release, Tape, set_current
 from dpverdict.audit.tracing.losses.samples import samples_of
 from dpverdict.audit.tracing.rules.facts import MIXED, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
-from dpverdict.audit.tracing.source.generators import is_generator, not_fresh, replaced_functions
+from dpverdict.audit.tracing.source.generators import (
+    is_a_library_generator,
+    is_generator,
+    not_fresh,
+    replaced_functions,
+)
 from dpverdict.audit.tracing.source.messages import messages_written
 from dpverdict.audit.tracing.source.reach import Reached, fingerprint, reach
 from dpverdict.audit.tracing.spending import Released as Spending
 from dpverdict.audit.tracing.spending import without_noise
+from dpverdict.audit.trials.engines import holds_generator
 from dpverdict.audit.trials.run import unseeded, with_generator
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 
@@ -181,6 +189,12 @@ def _unfit(function: Any, schema: TableSchema, found: Reached) -> str | None:
         if any(is_generator(one) for one in inner):
             return (f"{name} is a generator that was made outside of the function: nobody sees how it was started; "
                     "take it as a second argument, or write np.random.default_rng() inside")  # fmt: skip
+        if hasattr(value, "__next__"):
+            return f"{name} is an iterator, which is kept from one call to the next: hand over what is needed"
+        of_a_library = isinstance(value, types.BuiltinFunctionType) and is_a_library_generator(value.__self__)
+        if type(value) not in _PLAIN and not of_a_library and holds_generator(value):
+            return (f"{name} holds a generator that was made outside of the function, or a copy of one: "
+                    "take it as a second argument, or write np.random.default_rng() inside")  # fmt: skip
         if isinstance(value, np.ndarray) and value.size > _LARGEST_GLOBAL:
             return f"{name} is a large array outside of the function: if it holds data, hand it over as the table"
         names = [str(one) for one in getattr(value, "columns", ())] if hasattr(value, "columns") else []
@@ -216,7 +230,9 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     set_current(tape)
     try:
         written = messages_written(lambda value: _check_outcome(tape, value))
-        with written, replacing(replaced(found.modules, found.generators, _of_pandas(schema))):
+        own = replaced(found.modules, found.generators, [*_of_pandas(schema), *written])
+        with warnings.catch_warnings(), replacing(own):
+            warnings.simplefilter("always")
             table = table_of(tape, schema, sample)
             outcome = function(table, FollowedGenerator()) if takes_generator else function(table)
             _check_outcome(tape, outcome)

@@ -522,7 +522,3 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             "batches": _IN_WORDS[self.sampling],
             "clipping norm": exact_text(self.clipping_norm),
         }
-
-
-def _upper_delta(loss: PrivacyLoss, epsilon: Fraction) -> arb:
-    return arb(loss.certified_delta(epsilon).upper)

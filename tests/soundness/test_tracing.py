@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.rules import records
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval, constant
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Rows, Total
@@ -128,6 +129,7 @@ PLANTED = {
     "index": "return [x[:, 0].sum() + rng.laplace()]",
     "astype": "return [x[:, 0].astype(int).sum() + rng.laplace()]",
     "fill": "return [np.nan_to_num(x[:, 2], nan=9.0).sum() + rng.laplace()]",
+    "sampled": "return [(rng.random(len(x)) < 0.5).sum() + rng.laplace()]",
     "remainder": "return [(x[:, 0] % 1.5).sum() + rng.laplace()]",
     "digitize": "return [np.digitize(x[:, 0], [0.5, 1.0, 2.0]).sum() + rng.laplace()]",
     "along the row": "return [x[:, :2].sum(axis=1).sum() + rng.laplace()]",
@@ -209,6 +211,32 @@ def shrunk(fact: Any) -> Any:
     assert isinstance(fact, Total)
     norm = None if fact.norm is None else replace(fact.norm, bound=fact.norm.bound / 2)
     return replace(fact, low=fact.low / 2, high=fact.high / 2, norm=norm)
+
+
+NORM = "n = np.linalg.norm(x, axis=1, keepdims=True)\n    "
+LARGER = (
+    NORM + "return [(x * np.minimum(1, 2 / np.maximum(n, 1e-12))).sum(axis=0) + rng.normal(0, 2, 3)]",
+    NORM + "return [(x * np.minimum(1, 2 / (n + 1e-6))).sum(axis=0) + rng.normal(0, 2, 3)]",
+    NORM + "return [(x / np.maximum(1, (n + 1e-6) / 2)).sum(axis=0) + rng.normal(0, 2, 3)]",
+)
+
+
+def test_a_norm_that_is_made_larger_clips_to_the_same_bound(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, schema = np.random.default_rng(seed), TableSchema.from_toml(SCHEMA.format("add-or-remove-one", "", "false"))
+    for body in LARGER:
+        assert above(body, schema, rng) is False
+        (release,) = followed(made(body), schema).releases
+        assert release.fact.norm is not None
+        assert release.fact.norm.bound == 2
+    smaller = NORM + "return [(x * np.minimum(1, 1 / np.maximum(n - 2, 1e-12))).sum(axis=0) + rng.normal(0, 1, 3)]"
+    assert above(smaller, schema, rng) is False  # nothing is said of it
+
+    def wrong(setting: Any, step: Any) -> Any:
+        known = step.name == "elementwise" and step.parameters["name"] in ("maximum", "subtract")
+        return step.operands[0].number if known else None
+
+    monkeypatch.setattr(records, "_made_larger", wrong)
+    assert above(smaller, schema, rng) is True, "the planted one"
 
 
 @pytest.mark.parametrize("name", sorted(set(OPERATIONS) - ELSEWHERE))

@@ -43,6 +43,7 @@ class Zero:
 
     def __init__(self) -> None:
         self.draws: list[tuple[str, Any]] = []
+        self.halves = 0
 
     def _draw(self, law: str, loc: Any, scale: Any, size: Any) -> Any:
         shape = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if size is None else size
@@ -57,16 +58,33 @@ class Zero:
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         return self._draw("gaussian", loc, scale, size)
 
+    def exponential(self, scale: Any, size: Any) -> Any:
+        """One of two draws, of which the difference is Laplace noise: the first is noted."""
+        self.halves += 1
+        if self.halves % 2:
+            return self._draw("laplace", 0.0, scale, size)
+        return np.zeros(size)
+
+    def random(self, size: Any) -> Any:
+        """Every record is in the sample."""
+        return np.zeros(size)
+
     def choice(self, count: int, p: Any) -> Any:
         self.draws.append(("choice", 1.0))
         return np.log(np.where(p > 1e-250, p, np.nan))  # what underflows is no probability of the law that is meant
 
 
 class Program:
-    """A random program; its text is made of a generator of random numbers."""
+    """A random program; its text is made of a generator of random numbers.
 
-    def __init__(self, rng: np.random.Generator, *, replace: bool) -> None:
-        self.rng, self.replace = rng, replace
+    Args:
+        rng: the generator.
+        replace: whether neighbours differ by a replaced record, so that the number of records is public.
+        samples: whether statistics of Poisson samples may stand in it.
+    """
+
+    def __init__(self, rng: np.random.Generator, *, replace: bool, samples: bool = False) -> None:
+        self.rng, self.replace, self.samples = rng, replace, samples and not replace
         self.lines: list[str] = []
         self.names = 0
         self.rows: list[str] = []
@@ -129,7 +147,9 @@ class Program:
 
     def make_statistic(self) -> None:
         a, b = self.row(), self.row()
-        kind = int(self.rng.integers(15 if self.replace else 14))
+        kind = int(self.rng.integers(14))
+        if self.rng.random() < 0.1:
+            kind = 14 if self.replace else 15 if self.samples else kind
         if kind < 3:
             name, size = self.let(f"np.stack([{self._bounded(a)}.sum(), {self.mask()}.sum() * 1.0])"), 2
         elif kind == 3:
@@ -180,8 +200,13 @@ class Program:
                 self.let(f"np.array([{self._bounded(a)} @ {self._bounded(b)}, {self.mask()}.sum()], dtype=float)"),
                 2,
             )
-        else:
+        elif kind == 14:
             name, size = self.let(f"np.stack([{self._bounded(a)}.mean(), {self.mask()}.mean()])"), 2
+        else:
+            m = self.let(f"rng.random(len(x)) < {self.pick([0.01, 0.3, 0.9])}")
+            parts = [f"{self._bounded(a)}[{m}].sum()", f"({m} & {self.mask()}).sum()", f"{m}.sum()",
+                     f"np.where({m}, {self._bounded(b)}, 0).sum()"]  # fmt: skip
+            name, size = self.let(f"np.array([{self.pick(parts)}, {self.pick(parts)}], dtype=float)"), 2
         self.vectors.append((name, size))
 
     def _bounded(self, row: str) -> str:
@@ -216,6 +241,8 @@ class Program:
             text = self.pick([
                 f"{name} + rng.laplace(scale={scale}, size={size})", f"rng.laplace({name}, {scale})",
                 f"{name} + {scale} * rng.laplace(size={size})",
+                f"{name} + (rng.exponential({scale}, {size}) - rng.exponential({scale}, {size}))",
+                f"{name} + rng.exponential({scale}, {size}) - rng.exponential({scale}, {size})",
             ])  # fmt: skip
         elif kind < 0.9:
             text = f"{name} + rng.normal(0, {scale}, {size})"
@@ -313,6 +340,7 @@ def dominated(pair: Measured, options: list[Spent]) -> bool:
 
 
 def _by(pair: Measured, one: Spent) -> bool:
+    one = one.by_all_records()  # in the plain runs every record is in each sample
     if pair.gaussian > float(one.gaussian) * (1 + 1e-12):
         return False
     if sum(pair.choices) > float(sum(one.ranges)) * (1 + 1e-12):
@@ -365,7 +393,7 @@ def suite(seed: int, programs: int, pairs_each: int) -> Counted:
     found = Counted()
     for _ in range(programs):
         replace = bool(rng.random() < 0.4)
-        schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace)
+        schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace, samples=True)
         found.programs += 1
         function = program.function()
         trace = followed(function, schema, seed=int(rng.integers(2**31)))
@@ -381,7 +409,8 @@ def suite(seed: int, programs: int, pairs_each: int) -> Counted:
                 break
             size = max(size, pair.size)
         kinds = {None if one.noise is None else one.noise.law for one in trace.releases}
-        if len(kinds) == 1 and None not in kinds and all(one.fact.norm is None for one in trace.releases):
+        boxed = all(one.fact.norm is None and one.sample is None for one in trace.releases)
+        if len(kinds) == 1 and None not in kinds and boxed:
             most = max(float(one.gaussian) or float(one.epsilon() or 0) for one in options)
             found.boxes += 1
             found.reached += size >= most * (1 - 1e-12)
@@ -402,7 +431,7 @@ def attained(seed: int, programs: int, seconds: float) -> Counted:
         function = program.function()
         trace = followed(function, schema, seed=1)
         kinds = {None if one.noise is None else one.noise.law for one in trace.releases}
-        if len(kinds) != 1 or None in kinds or any(one.fact.norm is not None for one in trace.releases):
+        if len(kinds) != 1 or None in kinds or any(one.fact.norm is not None or one.sample for one in trace.releases):
             continue
         found.boxes += 1
         options = jointly(alternatives(trace.releases, replace=replace), trace.releases, replace=replace)

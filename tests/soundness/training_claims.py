@@ -8,6 +8,7 @@ is known: there the claims are beside the two ends of what is published, known b
 """
 
 import collections
+import contextlib
 import sys
 import time
 from dataclasses import dataclass
@@ -81,17 +82,18 @@ def main() -> None:
     number, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     samplings = [known for known in SAMPLINGS if known in sys.argv[3:] or not sys.argv[3:]]
     counts: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in samplings}
-    for seed in range(first, first + number):
-        sampling = samplings[seed % len(samplings)]
-        start = time.process_time()
-        claim = random_claim(np.random.default_rng(seed), sampling)
-        middle = time.process_time()
-        right = claim.is_right
-        word = {True: "right", False: "WRONG", None: "inconclusive"}[right]
-        counts[sampling][word] += 1
-        took = time.process_time() - middle
-        if right is not True or took > 10:
-            print(f"{seed}: {word} in {took:.1f} s ({middle - start:.1f} s for the truth): {claim}", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):  # the counts are of what was decided until then
+        for seed in range(first, first + number):
+            sampling = samplings[seed % len(samplings)]
+            start = time.process_time()
+            claim = random_claim(np.random.default_rng(seed), sampling)
+            middle = time.process_time()
+            right = claim.is_right
+            word = {True: "right", False: "WRONG", None: "inconclusive"}[right]
+            counts[sampling][word] += 1
+            took = time.process_time() - middle
+            if right is not True or took > 10:
+                print(f"{seed}: {word} in {took:.1f} s ({middle - start:.1f} s for the truth): {claim}", flush=True)
     for name, count in counts.items():
         print(name, dict(count))
 

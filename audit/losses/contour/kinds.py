@@ -108,7 +108,9 @@ class Mixture:
     def _infinite_of_base(self) -> arb:
         if isinstance(self._base, PldLoss):
             return arb(self._base.law.infinity_mass)
-        if isinstance(self._base, GaussianLoss | LaplaceLoss | DiscreteGaussianLoss) or self._base.moments():
+        if _is_finite(self._base):
+            return arb(0)
+        if isinstance(self._base, BoundedLoss) and all(_is_finite(factor) for factor, _ in self._base.factors):
             return arb(0)
         with suppress(PrecisionExhausted):  # it is no more than the profile anywhere
             return arb(0).union(self._base._delta_balls([FARTHEST])[0].upper().min(arb(1)))  # pyright: ignore[reportPrivateUsage]
@@ -234,6 +236,13 @@ class ProductOfMoments:
         with precision(_BITS):
             rest = delta - as_fraction(self.infinite.mid())
         return estimated_epsilon(self._contour.log_size, rest) if rest > 0 else None
+
+
+def _is_finite(loss: object) -> bool:
+    """Whether a loss that is no finite law is known to be finite: it has moments, or noise that is everywhere."""
+    if isinstance(loss, GaussianLoss | LaplaceLoss | DiscreteGaussianLoss):
+        return True
+    return isinstance(loss, PrivacyLoss) and not isinstance(loss, FiniteLoss) and loss.moments() is not None
 
 
 def _log2(value: arb) -> int:

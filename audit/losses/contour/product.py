@@ -18,9 +18,11 @@ line; any choice gives a valid ball.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import Final, final
 
 import numpy as np
@@ -240,14 +242,13 @@ class ProductContour:
             plans: list[tuple[float, int, int]] = []
             for i in eligible[:: max(1, eligible.size // 24)].tolist():
                 tops = 2 * math.pi / periods[i] * numbers
-                left = self._product.log_beyond(float(centres[i]), tops) - np.log(math.pi * tops)
-                enough = np.flatnonzero(left + heights[i] <= aim)
-                if enough.size:
-                    number = int(numbers[enough[0]]) + 1
-                    working = bits + max(float(weighted[i]) - size, 0.0) / _LOG2
-                    cost = self._product.terms(float(centres[i]), float(tops[enough[0]]), number, working)
-                    if cost <= MOST_TERMS:
-                        plans.append((cost * (1 + working / 256) ** 1.5, i, number))
+                centre, room = float(centres[i]), aim - float(heights[i])
+                working = bits + max(float(weighted[i]) - size, 0.0) / _LOG2
+                costs = partial(self._costs, centre, tops, numbers, working)
+                payable = bisect_right(range(tops.size), MOST_TERMS, key=costs)
+                first = self._first_enough(centre, tops[:payable], room)
+                if first is not None:
+                    plans.append((costs(first) * (1 + working / 256) ** 1.5, i, int(numbers[first]) + 1))
         if not plans:
             return None
         _, i, number = min(plans)
@@ -263,3 +264,15 @@ class ProductContour:
             left=0.0,
             right=float(centres[int(right[i])]),
         )
+
+    def _costs(self, centre: float, tops: Array, numbers: Array, bits: float, k: int) -> float:
+        """In exponentials, of the k-th number of nodes."""
+        return self._product.terms(centre, float(tops[k]), int(numbers[k]) + 1, bits)
+
+    def _first_enough(self, centre: float, tops: Array, room: float) -> int | None:
+        """The first of some heights that increase beyond which at most exp(room) of M(centre) is left out, about."""
+        for asked in (tops[-1:], tops):  # mostly the last one tells
+            enough = np.flatnonzero(self._product.log_beyond(centre, asked) - np.log(math.pi * asked) <= room)
+            if not enough.size:
+                return None
+        return int(enough[0])

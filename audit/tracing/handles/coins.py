@@ -68,7 +68,7 @@ class Coins(Followed):
         self._dpv_tape.refuse("random numbers of records that are computed with", _REMEDY)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refused
-    __getitem__ = __iter__ = __len__ = __bool__ = __float__ = __int__ = __eq__ = __ne__ = _refused  # type: ignore[assignment]
+    __getitem__ = __iter__ = __len__ = __bool__ = __float__ = __int__ = __eq__ = __ne__ = _refused
 
     def __repr__(self) -> str:
         self._refused()

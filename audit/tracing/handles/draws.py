@@ -167,7 +167,8 @@ def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, *args:
     assert p._dpv_number is not None
     tape.choose(p._dpv_number, p._dpv_value)
     picked = outcomes[int(_FRESH.integers(len(outcomes)))]
-    return Released(tape, picked if size is None else np.array([picked]))
+    options = len(outcomes) if size is None and np.ndim(a) == 0 else None
+    return Released(tape, picked if size is None else np.array([picked]), options=options)
 
 
 def uniform_of_records(size: Any = None, *args: Any, **given: Any) -> Any:

@@ -89,7 +89,10 @@ def _picked(array: FollowedArray, places: Any, *, viewed: bool = False) -> Follo
     fact, places = fact_of(array), np.asarray(places)
     value = np.asarray(array._dpv_value).ravel()[places]
     if isinstance(fact, Noise):
-        return FollowedArray(array._dpv_tape, None, value, noise=fact.picked(places))
+        picked = FollowedArray(array._dpv_tape, None, value, noise=fact.picked(places))
+        if viewed:
+            array._dpv_owned = picked._dpv_owned = False  # a view: neither may be changed in place
+        return picked
     found = applied("pick", [array], value, places=places.ravel().tolist(), shape=list(places.shape))
     if viewed:
         array._dpv_owned = found._dpv_owned = False

@@ -21,6 +21,8 @@ from dpverdict.audit.tracing.rules.operations import refuse
 _ARGMAX: Final = np.argmax
 _ARGMIN: Final = np.argmin
 """As they are when nothing is replaced."""
+MOST_OPTIONS: Final = 12
+"""Of a choice, of which each is run."""
 
 
 class Followed:
@@ -146,8 +148,9 @@ class Released:
 
     def __index__(self) -> int:
         tape: Tape = self._dpv_tape
-        if self._dpv_options is None:
-            tape.refuse("a noisy value that is an index or a size", "use np.take, or return it")
+        if self._dpv_options is None or self._dpv_options > MOST_OPTIONS:
+            tape.leave("an index or a size")
+            return operator.index(plain(self))
         return tape.decide(self._dpv_options)
 
     def __complex__(self) -> complex:
@@ -183,14 +186,19 @@ class Released:
 
 def made(tape: Tape, value: Any) -> Any:
     """A computed value, of this kind again where it holds numbers; a sequence of them element by element."""
-    if value is NotImplemented or value is None or isinstance(value, str | Released):
+    if value is NotImplemented or value is None or isinstance(value, Released):
+        return value
+    if isinstance(value, str):  # which text it is may depend on noise, and it is a plain one from here on
+        tape.leave("text")
         return value
     if isinstance(value, tuple | list):
         return type(value)(made(tape, one) for one in value)
     return Released(tape, value)
 
 
-def _listed(one: Released) -> Any:
+def _listed(one: Any) -> Any:
+    if not isinstance(one, Released):
+        return one
     value = plain(one)
     if np.ndim(value) == 0:
         return made(one._dpv_tape, value)

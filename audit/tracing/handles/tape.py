@@ -224,6 +224,8 @@ class Tape:
     def made_two_sided(self, half: Release, noise: Noise) -> Release | None:
         """A statistic with a one-sided draw, of which a second one is subtracted; None where it is no such."""
         own = half.noise
+        if noise.law not in ("exponential", "geometric") or not any(one is half for one in self.releases):
+            return None
         if own is None or own.law != noise.law or own.shape != noise.shape or half.exposed or half.chosen:
             return None
         if own.parameter != noise.parameter or not bool((own.scale == noise.scale).all()) or half.within is not None:
@@ -246,6 +248,8 @@ class Tape:
         if len(known) < len(parts) or len({one.law for one in known}) > 1 or known[0].law not in CHOOSING:
             return None
         if any(one.chosen or one.exposed or one.within is not None for one in parts):
+            return None
+        if not all(any(one is other for other in self.releases) for one in parts):
             return None
         facts = [self.fact(one.statistic) for one in parts]
         operands = [Operand(one.statistic, fact) for one, fact in zip(parts, facts, strict=True)]

@@ -12,7 +12,8 @@ from typing import Any, Final, final
 
 from flint import arb, fmpq
 
-from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
+from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
@@ -23,6 +24,9 @@ from dpverdict.balls import precision
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
 _LONGEST_MOVE: Final = 256
+MOST_ON_A_LATTICE: Final = 2
+MOST_SAMPLES: Final = 3
+"""Different samples, or mechanisms on samples, of which the losses are composed."""
 
 
 @final
@@ -107,12 +111,30 @@ class Spent:
         if pure:
             parts.append(RandomisedResponseLoss(1, pure))
         parts += [BoundedRangeLoss(one) for one in self.ranges]
-        parts += [poisson_sampled(one.loss(), rate) for rate, one in self.sampled]
+        counted = Counter(self.sampled)
+        if len(counted) > MOST_SAMPLES:  # each takes seconds; a record in all samples spends more
+            return self.by_all_records().loss()
+        parts += [poisson_sampled(one.loss(), rate, times) for (rate, one), times in counted.items()]
         found: PrivacyLoss = parts[0] if len(parts) == 1 else compose(*parts)
+        if self.sampled and _takes_minutes(found):
+            return self._by_largest_losses()
         epsilon = self.epsilon()
         if not found.is_certified and epsilon is not None:
             return RandomisedResponseLoss(1, epsilon)  # it dominates every pair whose largest loss is epsilon
         return found
+
+    def _by_largest_losses(self) -> PrivacyLoss:
+        """A loss that is quick to compute: each sample counts by its largest loss, or as if every record were in it."""
+        found = dataclasses.replace(self, sampled=())
+        steps: list[PrivacyLoss] = []
+        for (rate, one), times in Counter(self.sampled).items():
+            inner = one.epsilon()
+            if inner is None:
+                for _ in range(times):
+                    found = found.plus(one)
+            else:
+                steps.append(RandomisedResponseLoss(times, _sampled_epsilon(rate, inner)))
+        return compose(*([found.loss()] if found != Spent() else []), *steps)
 
     def epsilon(self) -> Fraction | None:
         """The largest loss, or a bound on it; None where Gaussian noise moves."""
@@ -137,7 +159,7 @@ class Spent:
 @functools.lru_cache(maxsize=64)
 def _loss(spent: Spent) -> PrivacyLoss:
     """A loss keeps what was computed of it, which for compositions with a sample takes seconds."""
-    return spent._composed()
+    return spent._composed()  # pyright: ignore[reportPrivateUsage]
 
 
 def _falling(moves: Sequence[tuple[Fraction, int]]) -> list[Fraction]:
@@ -156,6 +178,14 @@ def _geometric(rate: Fraction, move: int) -> FiniteLoss:
     inner = [ExponentialSum.exp(-rate * x) - ExponentialSum.exp(-rate * (x + 1)) for x in range(1, move)]
     p = [ExponentialSum.of(1), *inner, ExponentialSum.exp(-rate * move)]
     return FiniteLoss.of_weights(p, p[::-1])
+
+
+def _takes_minutes(loss: PrivacyLoss) -> bool:
+    """Whether a loss is composed on a lattice, of more than two parts."""
+    for order in (loss.remove, loss.add) if isinstance(loss, AddRemoveLoss) else (loss,):
+        if isinstance(order, BoundedLoss) and sum(times for _, times in order.factors) > MOST_ON_A_LATTICE:
+            return True
+    return False
 
 
 def _sampled_epsilon(rate: Fraction, epsilon: Fraction) -> Fraction:

@@ -13,7 +13,7 @@ import numpy as np
 from dpverdict.audit.tracing.rules import bounds
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval
 from dpverdict.audit.tracing.rules.facts import Cell, Fact, Norm, Rows, Support, both
-from dpverdict.audit.tracing.rules.operations import Operand, Setting, operation, refuse
+from dpverdict.audit.tracing.rules.operations import Operand, Setting, Step, operation, refuse
 
 _EXACT_FLOATS: Final = 2.0**53
 _STAYING: Final = ("maximum", "minimum", "fmax", "fmin", "positive", "sign")
@@ -248,11 +248,28 @@ def _clipping(setting: Setting, number: int, vector: int | None, *, divides: boo
     if top.number is None or bottom.fact is not None or np.ndim(bottom.value) != 0 or not float(bottom.value) > 0:
         return None
     norm = setting.steps[top.number]
-    while norm.name == "index" and norm.operands[0].number is not None:
-        norm = setting.steps[norm.operands[0].number]
+    while True:
+        if norm.name == "index" and norm.operands[0].number is not None:
+            norm = setting.steps[norm.operands[0].number]
+            continue
+        larger = _made_larger(setting, norm)
+        if larger is None:
+            break
+        norm = setting.steps[larger]
     if norm.name != "row norm" or norm.operands[0].number != vector:
         return None
     return Norm(int(norm.parameters["order"]), float(bottom.value))
+
+
+def _made_larger(setting: Setting, step: Step) -> int | None:
+    """The number of what a step makes larger, or leaves: max(n, 1e-12) or n + 1e-12; None of any other step."""
+    if step.name != "elementwise" or step.parameters["name"] not in ("maximum", "add"):
+        return None
+    public = [one.value for one in step.operands if one.fact is None]
+    inner = [one.number for one in step.operands if one.number is not None]
+    if len(public) != 1 or len(inner) != 1 or np.ndim(public[0]) != 0 or not float(public[0]) >= 0:
+        return None
+    return inner[0]
 
 
 @operation("clipped by norm", "x / max(1, |x|/C) and x * min(1, C/|x|) have a norm of at most C", "finite columns")

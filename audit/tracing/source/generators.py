@@ -28,7 +28,8 @@ import numpy as np
 
 SEEDING: Final = ("seed", "set_state", "setstate", "set_bit_generator")
 """Names that start a generator from a fixed number, or give it a state."""
-_INTO_THE_STATE: Final = ("bit_generator", "_bit_generator", "__setstate__", "get_state", "getstate", "__dict__")
+_INTO_THE_STATE: Final = ("bit_generator", "_bit_generator", "__setstate__", "get_state", "getstate", "__getstate__",
+                          "__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__", "__dict__")  # fmt: skip
 _INTO_THE_NAMES: Final = ("globals", "locals", "vars", "exec", "eval", "setattr", "delattr", "__import__")
 _BIT_GENERATORS: Final = tuple(
     getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
@@ -78,11 +79,16 @@ def not_fresh(one: ReadyMade) -> str | None:
     if why is not None:
         return why
     if isinstance(one.value, np.random.Generator):
-        started = getattr(one.value.bit_generator, "seed_seq", None)
+        started: Any = getattr(one.value.bit_generator, "seed_seq", None)
         entropy = getattr(started, "entropy", None)
-        if not isinstance(entropy, int) or entropy.bit_length() < _LEAST_BITS or started.spawn_key != ():  # pyright: ignore[reportOptionalMemberAccess]
+        if not isinstance(entropy, int) or entropy.bit_length() < _LEAST_BITS or started.spawn_key != ():
             return f"{one.name} was started from a number, so that its noise can be computed: write default_rng()"
     return None
+
+
+def is_a_library_generator(value: Any) -> bool:
+    """Whether a value is the generator behind the functions of np.random, or of random."""
+    return value is np.random.mtrand._rand or value is getattr(random, "_inst", None)  # pyright: ignore[reportPrivateUsage]
 
 
 def replaced_functions() -> str | None:
@@ -121,11 +127,11 @@ def _by_its_text(one: ReadyMade, depth: int = 0) -> str | None:
     tree = _tree(one.filename)
     if one.names is None or not tree.body or depth > _DEEPEST:
         return f"{outside}: {_REMEDY}"
-    reaching = _reaches_into(tree, one.name)
+    reaching = _reaches_into(tree, one.name) or _hands_on(tree, one.name)
     if reaching is not None:
         return f"{outside}, as {reaching}: {_REMEDY}"
     if one.default_of is not None:
-        made = _default(tree, one.default_of, one.name)
+        made = _default(tree, one.default_of, one.name)  # type: ignore[arg-type]  # a field is no method
     else:
         bound = list(_bindings(tree, one.name))
         if len(bound) != 1:
@@ -257,6 +263,29 @@ def _reaches_into(tree: ast.Module, name: str) -> str | None:
                 return f"line {node.lineno} uses {own}()"
             case ast.Attribute(attr=own, ctx=ast.Store() | ast.Del()) if own == name:
                 return f"line {node.lineno} sets .{own}"
+    return None
+
+
+def _hands_on(tree: ast.Module, name: str) -> str | None:
+    """Whether the code of a module itself does anything with a generator but to draw: it may keep a copy of it.
+
+    A function that keeps a copy leaves it in something that is read, which is looked into as well; what stands under
+    ``if __name__ == "__main__"`` is not run where the module is imported.
+    """
+    waiting: list[ast.AST] = [*tree.body]
+    while waiting:
+        node = waiting.pop()
+        match node:  # pyright: ignore[reportMatchNotExhaustive]
+            case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args):
+                waiting += [*args.defaults, *(value for value in args.kw_defaults if value), *node.decorator_list]
+            case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()]), orelse=[]):
+                continue
+            case ast.Attribute(value=ast.Name()):
+                continue  # a draw; what sets a state is looked for by its name
+            case ast.Name(id=own, ctx=ast.Load()) if own == name:
+                return f"line {node.lineno} hands it on, and may keep a copy"
+            case _:
+                waiting += ast.iter_child_nodes(node)
     return None
 
 

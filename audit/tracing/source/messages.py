@@ -8,36 +8,31 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final
 
 _OWN: Final = frozenset(vars(logging.makeLogRecord({})))
 """The attributes of every record of a log; others are what the code adds (``extra``)."""
 
 
-@contextmanager
-def messages_written(check: Callable[[Any], None]) -> Generator[None]:
-    """Within it, the text of every message of ``logging`` and ``warnings`` is made, and nothing is shown.
+def messages_written(check: Callable[[Any], None]) -> list[tuple[Any, str, Any]]:
+    """What is replaced so that the text of every message is made, and none is shown: where, by what name, with what.
+
+    Warnings have to be asked for (``simplefilter("always")``): one that is ignored has no text.
 
     Args:
-        check: is given what else goes into a log beside the text.
+        check: is given what goes into a log beside the text.
     """
-    enabled, handle = logging.Logger.isEnabledFor, logging.Logger.handle
 
     def written(logger: logging.Logger, record: logging.LogRecord) -> None:
         record.getMessage()
         check([value for name, value in vars(record).items() if name not in _OWN])
 
+    def enabled(logger: logging.Logger, level: int) -> bool:
+        return True
+
     def shown(message: Warning | str, *args: Any, **given: Any) -> None:
         str(message)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = shown
-        logging.Logger.isEnabledFor = lambda logger, level: True  # type: ignore[method-assign]
-        logging.Logger.handle = written  # type: ignore[method-assign]
-        try:
-            yield
-        finally:
-            logging.Logger.isEnabledFor, logging.Logger.handle = enabled, handle  # type: ignore[method-assign]
+    return [(logging.Logger, "isEnabledFor", enabled), (logging.Logger, "handle", written),
+            (warnings, "showwarning", shown)]  # fmt: skip

@@ -11,6 +11,7 @@ left the trace.
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import dis
 import functools
 import os
@@ -242,9 +243,13 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
         file = getattr(sys.modules.get(one.__module__), "__file__", None)
         if one.__module__ in ("builtins",) or (file is not None and is_library(file, found.home)):
             return
-        for value in vars(one).values():
+        called, by_the_library = one.__name__, dataclasses.is_dataclass(one)
+        for name, value in vars(one).items():
+            if is_generator(value):
+                found.generators.append(ReadyMade(f"{called}.{name}", value, None, str(file)))
             plain = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
-            if isinstance(plain, types.FunctionType):
+            written = by_the_library and name.startswith("__")  # by the standard library
+            if isinstance(plain, types.FunctionType) and not (written and plain.__code__.co_filename == "<string>"):
                 yield plain
     elif callable(one) and not isinstance(one, types.BuiltinFunctionType):
         kind = type(one)
@@ -295,6 +300,11 @@ def _named(name: str, value: Any, found: Reached, used: Sequence[str] = ()) -> I
         ):  # a module of the user's: any of its functions may be called
             own = vars(value)
             yield from (one for one in own.values() if isinstance(one, types.FunctionType | type))
+            for one in used:
+                held = own.get(one)
+                plain = isinstance(held, types.ModuleType | types.FunctionType | type) or held is None
+                if not plain and not is_generator(held):
+                    found.read[f"{name}.{one}"] = held
             ready = [one for one in used if is_generator(own.get(one))]
             found.generators += [ReadyMade(one, own[one], own, file) for one in ready]
             if ready and all(own is not one for one in found.modules):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from dpverdict.audit.tracing.handles.frames.frame_or_series import FrameOrSeries
 from dpverdict.audit.tracing.handles.frames.frames import FollowedFrame
 from dpverdict.audit.tracing.handles.frames.groups import CrossCounts, Grouped
 from dpverdict.audit.tracing.handles.frames.series import FollowedSeries, pd, shared_labels
-from dpverdict.audit.tracing.handles.released import Followed
 from dpverdict.audit.tracing.handles.tape import current
 
 REMEDIES: Final = {
@@ -31,41 +30,44 @@ REMEDIES: Final = {
 def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, **given: Any) -> Any:
     """The interval that an entry lies in, by its public label; missing outside of all."""
     if type(x) is not FollowedSeries or not is_rows(x._dpv_arr):
-        _no(x, "pd.cut of something else than a column")
+        _no("pd.cut of something else than a column")
     if any(value not in (False, None, "raise") and key not in ("precision", "ordered")
            for key, value in given.items()):  # fmt: skip
-        _no(x, f"pd.cut with {', '.join(given)}", "leave it out")
-    if isinstance(bins, Followed) or np.ndim(public(x, bins)) != 1:
-        _no(x, "pd.cut into a number of intervals, whose edges depend on data", "give public edges")
+        _no(f"pd.cut with {', '.join(given)}", "leave it out")
+    edges = np.asarray(public(x, bins), dtype=np.float64)
+    if edges.ndim != 1:
+        _no("pd.cut into a number of intervals, whose edges depend on data", "give public edges")
     if labels is None:
-        _no(x, "pd.cut without labels", 'give labels=["young", "old"], or labels=False for numbers')
-    names = list(range(len(bins) - 1)) if labels is False else list(public(x, labels))
-    if len(names) != len(bins) - 1 or len(set(names)) < len(names):
-        _no(x, "pd.cut with another number of labels than intervals, or a label twice")
-    places = np.digitize(x._dpv_arr, np.asarray(bins, dtype=np.float64), right=bool(right))
+        _no("pd.cut without labels", 'give labels=["young", "old"], or labels=False for numbers')
+    names = list(range(len(edges) - 1)) if labels is False else list(public(x, labels))
+    if len(names) != len(edges) - 1 or len(set(names)) < len(names):
+        _no("pd.cut with another number of labels than intervals, or a label twice")
+    places: Any = np.digitize(x._dpv_arr, edges, right=bool(right))
     return FollowedSeries(places, x._dpv_index, x.name).map({i + 1: name for i, name in enumerate(names)})
 
 
 def crosstab(index: Any, columns: Any, *args: Any, **given: Any) -> Any:
     """Counts by two columns."""
     if args or given or type(index) is not FollowedSeries or type(columns) is not FollowedSeries:
-        _no(index if isinstance(index, Followed) else columns, "pd.crosstab of something else than two columns",
+        _no("pd.crosstab of something else than two columns",
             "pd.crosstab(df['city'], df['sex']).reindex(index=[...], columns=[...], fill_value=0)")  # fmt: skip
-    shared_labels(index._dpv_tape, [index, columns])
-    return CrossCounts(Grouped(index._dpv_tape, (index._dpv_arr, columns._dpv_arr), None, "crosstab"))
+    down: Any = index
+    across: Any = columns
+    shared_labels(down._dpv_tape, [down, across])
+    return CrossCounts(Grouped(down._dpv_tape, (down._dpv_arr, across._dpv_arr), None, "crosstab"))
 
 
 def merge(left: Any, right: Any, *args: Any, **given: Any) -> Any:
     """That of the frame."""
     if type(left) is not FollowedFrame:
-        _no(right, "pd.merge of a public table with data", "write df.merge(table, on='key')")
+        _no("pd.merge of a public table with data", "write df.merge(table, on='key')")
     return left.merge(right, *args, **given)
 
 
 def isna(obj: Any) -> Any:
     """Whether an entry is missing."""
     if type(obj) is not FollowedSeries:
-        _no(obj, "pd.isna of something else than a column", "take one column")
+        _no("pd.isna of something else than a column", "take one column")
     return obj.isna()
 
 
@@ -79,8 +81,10 @@ _OWN: Final[dict[str, Callable[..., Any]]] = {
 }  # fmt: skip
 
 
-def _no(value: Any, what: str, remedy: str = "") -> Any:
-    value._dpv_tape.refuse(what, remedy)
+def _no(what: str, remedy: str = "") -> NoReturn:
+    tape = current()
+    assert tape is not None
+    tape.refuse(what, remedy)
 
 
 def _act(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,7 +96,7 @@ def _act(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
             if data and name in _OWN:
                 return _OWN[name](*args, **given)
             if data:
-                _no(data[0], f"pd.{name} of data", REMEDIES.get(name, "what is covered is listed in "
+                _no(f"pd.{name} of data", REMEDIES.get(name, "what is covered is listed in "
                                                                 "docs/reference_tracing.md"))  # fmt: skip
         return original(*args, **given)
 

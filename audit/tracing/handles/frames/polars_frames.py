@@ -17,13 +17,14 @@ from dpverdict.audit.tracing.handles.arrays import (
     Shape,
     applied,
     counted,
+    fact_of,
     is_rows,
     is_total,
     known_length,
     length_of,
     raw,
 )
-from dpverdict.audit.tracing.handles.frames.frame_or_series import FrameOrSeries
+from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, FrameOrSeries
 from dpverdict.audit.tracing.handles.frames.polars_trees import BINARY, UNARY, Columns, Tree, gaps, pl
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
@@ -153,7 +154,8 @@ class PolarsFrame(_Handle):
     def filter(self, *predicates: Any, **constraints: Any) -> Any:
         """The records where everything holds."""
         found = dict(self._dpv_columns)
-        masks = self._evaluated_list(predicates)
+        masks = self._evaluated_list(tuple(one for one in predicates if not isinstance(one, FollowedArray)))
+        masks += [one for one in predicates if isinstance(one, FollowedArray)]
         masks += [self._tree().of(pl.col(name) == value)[1] for name, value in constraints.items()]
         mask = None
         for one in masks:
@@ -277,14 +279,37 @@ class PolarsFrame(_Handle):
         self._no("group_by, whose labels are those that occur in the data",
                  "for each public value: df.filter(pl.col('city') == value).height")  # fmt: skip
 
-    def join(self, *args: Any, **given: Any) -> Any:
-        """Refused."""
-        self._no("join", "use when/then/otherwise with public values")
+    def join(self, other: Any, on: Any = None, how: str = "inner", **given: Any) -> Any:
+        """With a public table that has each key once, and every key that the schema states."""
+        if isinstance(other, Followed) or not isinstance(other, pl.DataFrame | pl.LazyFrame):
+            self._no("join with something else than a public table", "join a public table whose keys differ")
+        if given or how not in ("left", "inner") or not isinstance(on, str):
+            self._no("join of another kind than how='left' or 'inner' with on=one column")
+        table = other.lazy().collect()
+        keys, more = table[on].to_list(), [name for name in table.columns if name != on]
+        key = self._dpv_columns[on]
+        known = fact_of(key).values  # type: ignore[union-attr]
+        if len(set(keys)) < len(keys) or any(table[name].null_count() for name in table.columns):
+            self._no("join with a table in which a key stands twice, or values are missing",
+                     "give a public table that has each key once")  # fmt: skip
+        if known is None or fact_of(key).missing.any() or not set(known) <= set(keys):  # type: ignore[union-attr]
+            self._no("join by a column of which a record may have a key that the table lacks",
+                     "give a table with every value of the category, or use when/then/otherwise")  # fmt: skip
+        if any(name in self._dpv_columns for name in more):
+            self._no("join of tables with a column of one name", "rename it first")
+        found = dict(self._dpv_columns)
+        for name in more:
+            mapping = dict(zip(keys, table[name].to_list(), strict=True))
+            values = np.array([mapping[one] for one in raw(key).tolist()])
+            kind = str(values.dtype) if values.dtype.kind in "biuf" else "category"
+            found[name] = applied("map", [key, mapping], values if kind != "category" else values.astype(object),
+                                  dtype=kind)  # fmt: skip
+        return self._with(found)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(pl.LazyFrame if self._dpv_lazy else pl.DataFrame, name):
             raise AttributeError(name)
-        self._no(f".{name} of a frame of data")
+        self._no(f".{name} of a frame of data", INSTEAD.get(name, SEE))
 
 
 def _flat(values: Any) -> list[Any]:

@@ -101,8 +101,24 @@ def test_divergences_are_those_of_the_moments():
     both = random_allocation(noise_multiplier=1, steps=10, epochs=3)
     assert both.remove.certified_renyi(2).contains(3 * math.log(1 + (math.e - 1) / 10))
     assert both.add.certified_renyi("1.5").lower > 0
-    with pytest.raises(InvalidValue, match="order"):
-        both.remove.certified_renyi("1.5")
+    for order in ("0.5", "63.5", 65):
+        with pytest.raises(InvalidValue, match="order"):
+            both.remove.certified_renyi(order)
+
+
+@pytest.mark.parametrize("order", [1.25, 1.5, 2.5, 3.75, 17.5])
+def test_divergences_between_whole_orders_are_between_chords(order: float) -> None:
+    """Two steps, by quadrature as of the moments above; the chord on the other side would not hold it."""
+    remove = random_allocation(noise_multiplier=1, steps=2, epochs=3).remove
+    with mpmath.workdps(25):
+        fine, b = mpmath.mpf(1) / 40, mpmath.mpf(order)
+        total = fine * mpmath.fsum(
+            mpmath.cosh(j * fine) ** b * mpmath.exp(-((j * fine) ** 2)) for j in range(-1600, 1601)
+        )
+        truth = float(3 * (-b / 2 + b * b / 4 + mpmath.log(total / mpmath.sqrt(mpmath.pi))) / (b - 1))
+    found = remove.certified_renyi(order)
+    assert found.lower < truth < found.upper < 2 * truth
+    assert order < 2 or found.lower > truth / 2
 
 
 def test_what_is_out_of_range_is_refused():
