@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = public_names(
     ),
     former={
         "dpverdict.audit.distinguishing.low_bits": "FloatLeak",
-        "dpverdict.audit.distinguishing.search.neighbour_search": "NeighbourSearch",
+        "dpverdict.audit.distinguishing.search.neighbour_search": "NeighbourSearch search_neighbours",
         "dpverdict.audit.distinguishing.sequential": "SequentialTest",
         "dpverdict.audit.exact.calibrate": "Calibration",
         "dpverdict.audit.exact.exchange": "ProfileClaim dp_event loss_event",

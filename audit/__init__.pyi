@@ -47,7 +47,6 @@ from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores as
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run as distinguish_one_run
 from dpverdict.audit.trials.run import batched as batched
 from dpverdict.audit.trials.outcomes.observed import observed as observed
-from dpverdict.audit.distinguishing.search.neighbour_search import search_neighbours as search_neighbours
 from dpverdict.audit.distinguishing.search.record_search import search_records as search_records
 from dpverdict.audit.distinguishing.search.record_search import Column as Column
 from dpverdict.audit.implementation.search.given_table import find_neighbours as find_neighbours

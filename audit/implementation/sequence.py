@@ -82,7 +82,7 @@ def sequence_checks(
         first, again = call(0), call(0)
         rows = [row for index in range(1, CALLS + 1) for row in rows_of(call(index))]
         last = call(0)
-        noise = True, "the outcomes differ"
+        noise: tuple[bool | None, str] = (True, "the outcomes differ")
         if all(row.same_as(rows[0]) for row in rows):
             other = replace(sampler, dataset=held_safe(neighbour), where="the neighbour")
             noise = _one_outcome(sampler, other, rows, claim)

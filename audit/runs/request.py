@@ -198,6 +198,9 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
         begin_stage("search of neighbours")
         found = search_for(named.mechanism, claim, given_table, seed=seed, seconds=seconds)
         pair = found.pair
+        if found.looked_at:
+            assert callable(found.function)
+            named = replace(named, mechanism=found.function)
         parameters |= {**given_table.describe(), **_found_in_words(found)}
         if samples is None:
             samples = releases_for(found)
@@ -333,6 +336,8 @@ def _release_size(mechanism: StructuredMechanism | AnyMechanism, pair: AnyPair |
 def _found_in_words(found: FoundPair) -> dict[str, str]:
     """What a search found, for the parameters of a report."""
     said = {"neighbours searched": found.describe(), "the neighbours": found.words}
+    if found.looked_at:
+        said["what is tested"] = f"{found.looked_at}; a claim about an outcome is one about all that is made of it"
     if found.part:
         said["what tells them apart"] = found.part
     if not found.promising:
@@ -404,6 +409,8 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
         report: what the audit found.
         request: what was asked for.
     """
+    if "what is tested" in report.parameters:
+        return None  # replay would run the function, and not what was made of its outcomes
     traced = report.find(TracedEvidence)
     if traced is not None:
         return traced_witness(traced.verdict, report, request)

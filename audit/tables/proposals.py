@@ -14,7 +14,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from fractions import Fraction
+from typing import Any, Final, TypeGuard, final
 
 import numpy as np
 
@@ -114,7 +115,8 @@ class Proposals:
         elif self.replace:
             kinds = [self._replaced(), self._replaced_by_ends(), self._uniform_replaced()]
         else:
-            kinds = [self._removed(), self._added(), self._of_small_tables(), self._wrapping(), self._repeated()]
+            small = self._of_small_tables()  # of which there are most: they take two turns
+            kinds = [self._removed(), self._added(), small, self._wrapping(), small, self._repeated()]
         yield from in_turns(kinds)
         if self.schema.user is None:
             yield from self._rest()
@@ -244,7 +246,9 @@ class Proposals:
             case "int" | "float":
                 kind: Any = int if column.type == "int" else float
                 least, most = column.integer_range if column.type == "int" else (-math.inf, math.inf)
-                largest = max(abs(float(end)) if end is not None else 1.0 for end in (column.low, column.high))
+                largest = max(
+                    abs(float(end)) if isinstance(end, Fraction) else 1.0 for end in (column.low, column.high)
+                )
                 near = [one + step for one in self.numbers for step in (0, 1)]
                 for value in (FAR * largest, -FAR * largest, 0, -1, 1, *near[:16], 1e12, -1e12):
                     if least <= value <= most and (column.type == "float" or value == int(value)):
@@ -277,13 +281,13 @@ class Proposals:
 
     def _small(self) -> Iterator[Base]:
         n = self.look.length
+        yield Base(words="the empty table", table=taken(self.table, []))
+        if n:
+            yield Base(words="a table of one typical record", table=taken(self.table, [self.look.typical]))
         for size in self.sizes[:3]:
             if n:
                 rows = [self.look.typical] * (size - 1)
                 yield Base(words=f"a table of {len(rows)} typical records", table=taken(self.table, rows))
-        yield Base(words="the empty table", table=taken(self.table, []))
-        if n:
-            yield Base(words="a table of one typical record", table=taken(self.table, [self.look.typical]))
         for one in self.standing[:2]:
             yield Base(words=f"a table of row {one.row} alone", table=taken(self.table, [one.row]))
         if n > 1:
@@ -291,29 +295,34 @@ class Proposals:
         for name in self.look.grouping()[:4]:
             counts = self.look.counts[name]
             for code in {int(np.argmin(counts)), int(np.argmax(counts))}:
-                rows = np.flatnonzero(self.look.codes[name] == code)[:40]
+                group = np.flatnonzero(self.look.codes[name] == code)[:40]
                 value = self.look.values[name][code]
-                yield Base(words=f"a table of {len(rows)} records with {record_in_words({name: value})} only",
-                           table=taken(self.table, rows))  # fmt: skip
+                yield Base(words=f"a table of {len(group)} records with {record_in_words({name: value})} only",
+                           table=taken(self.table, group))  # fmt: skip
 
     def _of_small_tables(self) -> Iterator[Proposal]:
         n = self.look.length
         rows = [self.look.typical, *(one.row for one in self.standing[:6])] if n else []
         ends = [one for one in self._records() if one[3] <= OF_COLUMNS][:24]
         beyond = [one for one in self._records() if one[3] == BEYOND][:8]
-        records = [*ends, *beyond, *itertools.islice(self._named_together(), 16)]
+        grouping = self.look.grouping()
+        made_up = [*ends, *beyond, *itertools.islice(self._named_together(), 16)]
+        records = sorted(made_up, key=lambda one: one[1][0] not in grouping)  # a group that is empty, first
 
-        def added_to(base: Base) -> Iterator[Proposal]:
+        def own_added_to(base: Base) -> Iterator[Proposal]:
             for row in rows:
                 said = f"row {row} of yours added to {base.words}: {record_in_words(record_at(self.table, row))}"
                 yield Proposal(base=base, kind=f"added, {base.words}", words=said, distance=SMALL,
                                changed=_adding(taken(self.table, [row])), grows=True)  # fmt: skip
+
+        def made_added_to(base: Base) -> Iterator[Proposal]:
             for record, first, why, distance in records:
                 table = self._made([record])
                 if table is not None:
                     yield self._with(base, table, record, first, why, max(SMALL, distance))
 
-        yield from in_turns([added_to(base) for base in self._small()])
+        first, second, *others = [in_turns([own_added_to(base), made_added_to(base)]) for base in self._small()]
+        yield from in_turns([first, second, in_turns(others)])
 
     def _wrapping(self) -> Iterator[Proposal]:
         """Tables whose sum, or number of records, is just below where an integer of some size wraps.
@@ -470,7 +479,7 @@ def _native(value: Any, column: Column) -> Value:
     return found
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 2**63
 
 

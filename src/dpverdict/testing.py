@@ -147,7 +147,7 @@ def assert_private(
             mechanism, guarantee, data=data, adjacency=adjacency, schema=schema, user=user, seed=seed,
             seconds=search_seconds,
         )  # fmt: skip
-        neighbours = found_pair.pair
+        neighbours, mechanism = found_pair.pair, found_pair.function
         searched = f"the neighbours: {found_pair.words}"
         searched += f"; what tells them apart: {found_pair.part}" if found_pair.part else ""
     make = adapter_for(mechanism)

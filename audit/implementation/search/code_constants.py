@@ -35,11 +35,11 @@ def constants_of(mechanism: object) -> list[int | float | str]:
         for value in [*kinds, *_constants(function.__code__)]:
             found.setdefault(repr(value), value)
         cells = [_content(cell) for cell in function.__closure__ or ()]
-        for value in [*(function.__globals__.get(name) for name in _names(function.__code__)), *cells]:
-            if isinstance(value, FunctionType) and value.__module__ == function.__module__:
-                waiting.append(value)
+        for held in [*(function.__globals__.get(name) for name in _names(function.__code__)), *cells]:
+            if isinstance(held, FunctionType) and held.__module__ == function.__module__:
+                waiting.append(held)
             else:
-                for one in _leaves(value):
+                for one in _leaves(held):
                     found.setdefault(repr(one), one)
     return list(found.values())[:MOST_CONSTANTS]
 

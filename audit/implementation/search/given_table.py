@@ -149,8 +149,9 @@ def _of_object(
     source: str,
 ) -> TableForFunction:
     table: Any = data
-    if isinstance(table, list) and table and all(isinstance(one, dict) for one in table):
-        table = library("pandas", "a list of records is searched as a frame of it").DataFrame(table)
+    listed = _listed(data)
+    if listed and all(isinstance(one, dict) for one in listed):
+        table = library("pandas", "a list of records is searched as a frame of it").DataFrame(listed)
         asked = asked or "records"
     kind = kind_of(table)
     if kind is None:
@@ -167,6 +168,10 @@ def _of_object(
     if known is not None:
         known.check(table)
     return _checked(table, asked or kind, known, adjacency, user, source)
+
+
+def _listed(data: object) -> list[Any]:
+    return data if isinstance(data, list) else []
 
 
 def _converted(table: Table, wanted: TableKind) -> Table:
@@ -251,8 +256,8 @@ def find_neighbours(
     """Search a real table for the neighbours on which a function breaks its claim most clearly.
 
     The runs of the search are thrown away: test the pair on fresh releases, with another seed or not, by
-    ``distinguish(function, found.pair, claim, ...)``. That is the only test, so that its error probability is that of
-    both together.
+    ``distinguish(found.function, found.pair, claim, ...)``. That is the only test, so that its error probability is
+    that of both together. ``found.function`` is the function, or looks in its outcome for a record that it copies.
 
     Args:
         function: called with a table and a generator of NumPy, or with a table alone. The annotation of its first

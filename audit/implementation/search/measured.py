@@ -74,7 +74,8 @@ class Measuring:
     """
 
     def __init__(self, mechanism: AnyMechanism, claim: Guarantee, received: Received, seed: int) -> None:
-        self._mechanism, self._claim, self._received, self._seed = mechanism, claim, received, seed
+        self._mechanism, self._claim, self._seed = mechanism, claim, seed
+        self._received: Received = received
         self._recorded: dict[int, _Recorded] = {}
         self._broken: dict[tuple[float, float, bool], bool | None] = {}
 
@@ -85,15 +86,24 @@ class Measuring:
             table = finished(proposal.changed(proposal.base.table), self._received)
         except (DpverdictError, ValueError, TypeError, KeyError):
             return Measure(number=number, size=-1.0, followed=False)
-        other = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=True), [self._seed, 0])
-        size = known.moved(other.outcome)
-        if other.outcome.signature == DIVERGED:  # it draws more or fewer numbers, and has an outcome all the same
-            size = max(size, known.moved(self._run(table, 0).outcome))
-        followed = known.followed
-        if followed:
+        size, seed = 0.0, [self._seed, 0]
+        if known.followed:
+            other = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=True), seed)
             with np.errstate(all="ignore"):
-                size = max(size, self._loss(known, other))
-        return Measure(number=number, size=size, followed=followed)
+                try:
+                    size = self._loss(known.run, other)
+                except (DpverdictError, ArithmeticError):  # a move beyond all that losses are made for
+                    size = BROKEN
+                size = max(size, known.form_of(other.outcome))
+            if size < OTHER_STEPS or size >= ANOTHER_FORM:
+                return Measure(number=number, size=size, followed=True)
+        # the noisy values of a frozen replay stay those of the table: how far they move is seen without that
+        moved = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=False), seed).outcome
+        if moved.signature == DIVERGED:  # it draws more or fewer numbers, and has an outcome all the same
+            moved = self._run(table, 0).outcome
+        if size >= BROKEN:
+            size += _grown(known.distance(moved))
+        return Measure(number=number, size=max(size, known.moved(moved)), followed=known.followed)
 
     def _base(self, base: Base) -> _Recorded:
         if id(base) not in self._recorded:
@@ -113,11 +123,11 @@ class Measuring:
     def _run(self, table: Any, index: int) -> TappedRun:
         return tapped_run(self._mechanism, table, Tape(None, None, frozen=True), [self._seed, index])
 
-    def _loss(self, known: _Recorded, other: TappedRun) -> float:
-        found = compare_runs(known.run, other)
+    def _loss(self, one: TappedRun, other: TappedRun) -> float:
+        found = compare_runs(one, other)
         loss = found.loss
         if loss.infinite is not None or found.findings:  # also of a scale that differs in its last digits
-            return BROKEN + _grown(known.distance(other.outcome))
+            return BROKEN
         ratio = self._share(loss.epsilon + loss.approached + loss.bounded, loss.mu_squared)
         key = (round(loss.epsilon + loss.approached + loss.bounded, 9), round(loss.mu_squared, 9), bool(loss.unknown))
         if ratio > 0.5 or not math.isfinite(ratio):
@@ -163,14 +173,20 @@ class _Recorded:
 
     def moved(self, other: CanonicalOutcome) -> float:
         """How far another outcome, of the same draws, is from that of this table, in the spread of the noise."""
+        size = self.form_of(other)
+        if size:
+            return size
+        distance = self.distance(other)
+        return BROKEN + _grown(distance) if distance > FAR else min(distance / FAR, 0.99)
+
+    def form_of(self, other: CanonicalOutcome) -> float:
+        """The size of an outcome that has another form or another text than this table gave; 0 of one that has not."""
         if other.signature == DIVERGED:
             return OTHER_STEPS
         if _form(other) not in self._forms:
             return OTHER_STEPS + 0.1 if self._changing else ANOTHER_FORM
-        if any(other.symbols.get(path) != text for path, text in self._fixed):
-            return ANOTHER_FORM
-        distance = self.distance(other)
-        return BROKEN + _grown(distance) if distance > FAR else min(distance / FAR, 0.99)
+        changed = any(other.symbols.get(path) != text for path, text in self._fixed)
+        return ANOTHER_FORM if changed else 0.0
 
     def distance(self, other: CanonicalOutcome) -> float:
         """How far the numbers moved, in the scale of Laplace noise of the spread that was seen; the largest of all."""

@@ -67,9 +67,10 @@ def _of_form(
             said = next(one.note for one in rows[place] if one.raised)
             return f"the exception {said}, on the {side} table"
     one, other = values
-    if isinstance(one, Mapping) and isinstance(other, Mapping) and set(one) != set(other):
-        named = sorted(map(repr, set(one) ^ set(other)))
-        side = "larger" if set(one) - set(other) else "smaller"
+    keys = _keys(one), _keys(other)
+    named = sorted(map(repr, keys[0] ^ keys[1]))
+    if named:
+        side = "larger" if keys[0] - keys[1] else "smaller"
         return f"the key {', '.join(named[:3])}, which is there on the {side} table only"
     if hasattr(one, "columns") and hasattr(other, "columns") and list(one.columns) != list(other.columns):
         named = sorted(map(str, set(one.columns) ^ set(other.columns)))
@@ -83,6 +84,10 @@ def _of_form(
         return f"the {what}: {len(one)} against {len(other)}"
     most = max(gaps, key=lambda form: abs(gaps[form]))
     return f"the form of the outcome, {most[:80]}, more often on the {'larger' if gaps[most] > 0 else 'smaller'} table"
+
+
+def _keys(value: Any) -> set[Any]:
+    return set(value) if isinstance(value, Mapping) else set()
 
 
 def _odd_entry(rows: tuple[list[CanonicalOutcome], list[CanonicalOutcome]], values: list[Any]) -> str:
@@ -144,7 +149,7 @@ def _named(path: str, place: int, values: Sequence[Any]) -> str:
         return f"column {path.removeprefix('.').strip(chr(39))} of the result, row {place}"
     if path:
         return f"{_path(path)}" + (f", entry {place}" if _length(value, path) else "")
-    if isinstance(value, list | tuple) or getattr(value, "shape", ()):
+    if isinstance(value, list | tuple) or bool(getattr(value, "shape", None)):
         return f"result[{place}]"
     return "the number that is returned"
 

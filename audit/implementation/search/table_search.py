@@ -21,6 +21,7 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.search.neighbour_search import CandidatePair
 from dpverdict.audit.implementation.search.code_constants import constants_of
+from dpverdict.audit.implementation.search.copied_records import HoldsRecord, copied_records
 from dpverdict.audit.implementation.search.measured import BROKEN, Measure, Measures, Measuring
 from dpverdict.audit.implementation.search.outcome_parts import part_in_words
 from dpverdict.audit.implementation.tap.tapped_runs import generators_put_back, tapped_here
@@ -28,13 +29,14 @@ from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.scores.portfolio import payoff_of_claim
 from dpverdict.audit.tables.frames import Table
 from dpverdict.audit.tables.proposals import Proposal, Proposals
-from dpverdict.audit.tables.rows import Received, finished
+from dpverdict.audit.tables.rows import Received, finished, record_at, without
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tables.standing_out import record_in_words
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.run import AnyMechanism, with_generator
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
-from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
-from dpverdict.mechanisms.core.neighbours import AnyPair, ObjectPair, as_pair
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
+from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, ObjectPair, as_pair
 from dpverdict.numerics.stages import begin_stage
 
 DEFAULT_SECONDS: Final = 60.0
@@ -43,6 +45,12 @@ MEASURING: Final = 0.6
 """Of the time: for measuring; the rest is for releases."""
 SLICE: Final = 3.0
 """Seconds of the proposals that are measured in one copy of this process; then what was found is shown."""
+COPYING: Final = 200
+"""Outcomes in which copies of records are looked for."""
+COPYING_SHARE: Final = 0.1
+FEWEST_COPIES: Final = 3
+RATIO: Final = 1.5
+"""Times what the claim allows: so much more often a record has to be met with it than without it."""
 KEPT: Final = 16
 """Proposals that are run."""
 ALIKE: Final = 3
@@ -69,6 +77,8 @@ class FoundPair:
         part: of the outcome that tells them apart, in the user's words; "" if none was seen to.
         statistic: the mean excess of the payoff over what the claim allows, in standard deviations: an estimate.
         promising: whether anything was seen that the claim does not allow.
+        function: what is to be tested on the pair: the function, or of its outcome only how often it holds the record.
+        looked_at: the second of these in words; "" for the first.
         proposed, measured, run: how many pairs were proposed, measured, and run on releases.
         releases: per table, of all pairs together; they are thrown away.
         followed: of the pairs that were measured, how many the noise tap followed.
@@ -81,6 +91,8 @@ class FoundPair:
     part: str
     statistic: float
     promising: bool
+    function: AnyMechanism
+    looked_at: str
     measured: int
     run: int
     releases: int
@@ -145,7 +157,9 @@ class _Search:
         most: int | None,
         watch: Watch,
     ) -> None:
-        self._mechanism, self._claim, self._schema, self._received = mechanism, claim, schema, received
+        self._mechanism, self._claim, self._schema = mechanism, claim, schema
+        self._received: Received = received
+        self._data = data
         self._seed, self._watch, self._most = seed, watch, most
         self._begun = time.monotonic()
         self._until = self._begun + (seconds if most is None else math.inf)
@@ -168,6 +182,9 @@ class _Search:
             remedy = "give a table with records, or a schema"
             raise InvalidValue("data", "no neighbours", "a table of which a record can be changed", remedy)
         best, candidates = self._halved(self._shortlist())
+        copied = self._copied(best)
+        if copied is not None:
+            return copied
         proposal, candidate, seconds = best
         promising = candidate.statistic > 0 or self._size_of(proposal) >= BROKEN
         part = part_in_words(self._mechanism, candidate.pair, candidate.rows(), self._seed) if promising else ""
@@ -177,6 +194,8 @@ class _Search:
             part=part,
             statistic=candidate.statistic,
             promising=promising,
+            function=self._mechanism,
+            looked_at="",
             measured=len(self._measures),
             run=candidates,
             releases=self._releases,
@@ -185,6 +204,52 @@ class _Search:
             release_seconds=seconds,
             finished=self._exhausted,
         )
+
+    def _copied(self, best: tuple[Proposal, CandidatePair, float]) -> FoundPair | None:
+        """The pair of a record that is copied into outcomes, where nothing else was found; None if none is."""
+        _, candidate, seconds = best
+        if candidate.statistic >= EVIDENT or self._schema.relation is REPLACE_ONE or self._schema.user is not None:
+            return None
+        runs = COPYING if self._most is not None else int(min(COPYING, COPYING_SHARE * self._seconds / seconds))
+        rows = copied_records(self._mechanism, self._data, self._received, runs=runs, seed=self._seed)
+        if not rows or rows[0][1] < FEWEST_COPIES:
+            return None
+        row, count = rows[0]
+        table = self._data
+        function = HoldsRecord(self._mechanism, record_at(table, row))
+        pair = ObjectPair(
+            dataset=finished(table, self._received),
+            neighbour=finished(without(table, [row]), self._received),
+            adjacency=self._schema.relation,
+        )
+        tried = CandidatePair(pair, "copied", f"{self._seed} copied")
+        tried.run(function, runs, self._seed, 0)
+        here, there = (sum(one.numbers[""][0] > 0 for one in side) for side in tried.rows())
+        self._releases += 2 * runs
+        if here < FEWEST_COPIES or math.log(here / max(1, there)) < math.log(RATIO) + self._claimed():
+            return None
+        words = record_in_words(record_at(table, row))
+        return FoundPair(
+            pair=pair,
+            words=f"row {row} removed: {words}; it is copied into {count} of {runs} outcomes",
+            part=f"a record of the outcome that is row {row} as it is: in {here} of {runs} outcomes with it, in "
+            f"{there} without it",
+            statistic=candidate.statistic,
+            promising=True,
+            function=function,
+            looked_at=f"of each outcome, how many of its records are equal to row {row}",
+            measured=len(self._measures),
+            run=1,
+            releases=self._releases,
+            followed=sum(one.followed for one in self._measures),
+            seconds=time.monotonic() - self._begun,
+            release_seconds=seconds,
+            finished=self._exhausted,
+        )
+
+    def _claimed(self) -> float:
+        """How much more likely an outcome may be, as a logarithm; 0 where the claim is no bound on it."""
+        return float(self._claim.epsilon) if isinstance(self._claim, PureDP | ApproximateDP) else 0.0
 
     def _size_of(self, proposal: Proposal) -> float:
         number = next(i for i, one in enumerate(self._proposals) if one is proposal)

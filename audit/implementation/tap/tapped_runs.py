@@ -40,7 +40,7 @@ from dpverdict.audit.tables.frames import kind_of
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome, outcome_of, outcome_of_error
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
 from dpverdict.audit.trials.user_code import own_error_state
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import DpverdictError, InvalidValue, in_one_line
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import Neighbours
 
@@ -294,8 +294,12 @@ def tap(
         return tap_runs(mechanism, neighbours, guarantee, seed=seed)
 
     if tapped_here(neighbours[0] if isinstance(neighbours, tuple) else neighbours.dataset):
-        with generators_put_back():
-            return work()
+        try:
+            with generators_put_back():
+                return work()
+        except (DpverdictError, ArithmeticError) as failure:
+            name = mechanism_name(mechanism)
+            return decide(name, guarantee, [], unlike=in_one_line(failure), agreed=0, runs=0, seed=seed)
     try:
         return in_a_child(work, kind=TapVerdict, seconds=seconds)
     except ChildFailed as failure:

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from dpverdict.audit import find_neighbours
 from dpverdict.audit.documents.request import Request
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.search.code_constants import constants_of
@@ -185,3 +186,13 @@ def test_a_pair_that_tells_clearly_is_tested_on_fewer_releases() -> None:
     assert releases_for(found) == 4_000
     found.release_seconds = 1.0
     assert releases_for(found) == 1_000
+
+
+def test_a_move_beyond_all_that_losses_are_made_for_does_not_end_the_search() -> None:
+    def oldest(table: np.ndarray[Any, Any], rng: np.random.Generator) -> Any:
+        return np.array([table.max() if len(table) else 0.0]) + rng.laplace(scale=5, size=1)
+
+    table = np.array([20.0, 31.0, 44.0])
+    found = find_neighbours(oldest, "eps=1", data=table, adjacency=ADD_OR_REMOVE_ONE, seed=1, most=40)
+    assert found.followed == found.measured == 40
+    assert found.promising
