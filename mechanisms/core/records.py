@@ -50,11 +50,11 @@ def kinds_differ(one: Any, other: Any) -> str | None:
         return (
             None if one.dtype == other.dtype else f"the type is {one.dtype} on one side and {other.dtype} on the other"
         )
-    if type(one).__name__ == type(other).__name__ == "LazyFrame":
-        one, other = one.head(0).collect(), other.head(0).collect()
-    if not (hasattr(one, "dtypes") and hasattr(other, "dtypes") and hasattr(one, "columns")):
-        return None
     sides: tuple[Any, Any] = (one, other)
+    if all(type(side).__name__ == "LazyFrame" for side in sides):
+        sides = (sides[0].head(0).collect(), sides[1].head(0).collect())
+    if not all(hasattr(side, "dtypes") and hasattr(side, "columns") for side in sides):
+        return None
     types = [dict(zip(map(str, side.columns), map(str, side.dtypes), strict=False)) for side in sides]
     for name in types[0].keys() & types[1].keys():
         if types[0][name] != types[1][name]:

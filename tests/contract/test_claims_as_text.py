@@ -80,10 +80,10 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "audit.distinguish_one_run": lambda claim: dpverdict.audit.distinguish_one_run(
         BITS + SCORES[0][:40], BITS, claim, **FEW
     ),
-    "audit.search_neighbours": lambda claim: (
-        dpverdict.audit.search_neighbours(
-            noisy, claim, dim=1, adjacency=ADD_OR_REMOVE_ONE, samples=2000, seed=SEED
-        ).best.origin
+    "audit.find_neighbours": lambda claim: (
+        dpverdict.audit.find_neighbours(
+            noisy_count, claim, data=np.ones((4, 1)), adjacency=ADD_OR_REMOVE_ONE, seed=SEED, most=8
+        ).words
     ),
     "audit.search_records": lambda claim: (
         dpverdict.audit.search_records(
