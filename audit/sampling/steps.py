@@ -30,7 +30,7 @@ from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss, certified_lattice
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.integral import Contour
-from dpverdict.audit.losses.contour.moments import Kind, Plan
+from dpverdict.audit.losses.contour.moments import ContourPlan, Kind
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
@@ -260,7 +260,7 @@ class SampledSteps(BallLoss):
         """About how many exponentials so many nodes up to a height take."""
         return number * float(self._order.points(np.array([height]))[0])
 
-    def _plan(self, epsilon: float, bits: int) -> Plan | None:
+    def _plan(self, epsilon: float, bits: int) -> ContourPlan | None:
         """The cheapest line found for delta(epsilon) to so many bits; None if it takes more than `MOST_TERMS`."""
         with np.errstate(all="ignore"):
             centres, heights, weighted, curvatures, best, size = self._saddle(epsilon)
@@ -285,7 +285,7 @@ class SampledSteps(BallLoss):
             return None
         cancelled = max(float(weighted[chosen]) - aim, 0.0) / _LOG2
         guard = 24 + math.log2(number + 2) + math.log2(self.steps) + math.log2(2 + abs(float(heights[chosen])))
-        return Plan(
+        return ContourPlan(
             kind=Kind.PROFILE,
             centre=centre,
             step=step,

@@ -15,10 +15,10 @@ from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.losses.samples import samples_of
 from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
-from dpverdict.audit.tracing.rules.facts import MIXED, Noise, Total, fact_from_json
-from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
+from dpverdict.audit.tracing.rules.facts import MIXED, NoiseFact, Total, fact_from_json
+from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step, TracedOperand
 from dpverdict.audit.tracing.run import ONE_SIDED, Trace
-from dpverdict.audit.tracing.spending import Released, alternatives, jointly, keeps
+from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly, keeps
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -180,7 +180,7 @@ def assumptions_of(
     return tuple(found)
 
 
-def _operand(one: Operand) -> Any:
+def _operand(one: TracedOperand) -> Any:
     if one.number is not None:
         return {"step": one.number}
     if isinstance(one.value, dict):
@@ -190,18 +190,18 @@ def _operand(one: Operand) -> Any:
             "list": isinstance(one.value, list)}  # fmt: skip
 
 
-def _operand_of(given: Mapping[str, Any], steps: list[Step]) -> Operand:
+def _operand_of(given: Mapping[str, Any], steps: list[Step]) -> TracedOperand:
     if set(given) == {"step"}:
         number = given["step"]
         if type(number) is not int or not 0 <= number < len(steps):
             raise _wrong(number, "an operation before this one")
-        return Operand(number, steps[number].fact)
+        return TracedOperand(number, steps[number].fact)
     if set(given) == {"mapping"}:
-        found = Operand(None, None, dict(given["mapping"]))
+        found = TracedOperand(None, None, dict(given["mapping"]))
     elif given["list"] is True:
-        found = Operand(None, None, list(given["value"]))
+        found = TracedOperand(None, None, list(given["value"]))
     else:
-        found = Operand(None, None, np.array(given["value"], dtype=given["dtype"]))
+        found = TracedOperand(None, None, np.array(given["value"], dtype=given["dtype"]))
     if not _same(_operand(found), given):
         raise _wrong(str(given)[:60], "a public value as it is written")
     return found
@@ -312,7 +312,7 @@ def _derived(setting: Setting, schema: TableSchema, number: int, one: Mapping[st
     return Step(name, tuple(operands), given, fact, one["line"])
 
 
-def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Released]:
+def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[SpentRelease]:
     """The releases, each with draws of its own."""
     releases, used, mixed = [], set[int](), set[int]()
     _one_use_of_draws(steps)
@@ -324,7 +324,7 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Rel
             raise _wrong(number, "a release of one of the operations")
         fact = steps[number].fact
         noise = None if one["noise"] is None else fact_from_json(one["noise"])
-        if not isinstance(fact, Total) or not isinstance(noise, Noise | None):
+        if not isinstance(fact, Total) or not isinstance(noise, NoiseFact | None):
             raise _wrong(number, "a statistic with noise")
         if noise is not None:
             numbers = [] if noise.law == MIXED else noise.draws
@@ -348,7 +348,7 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Rel
             used |= set(numbers)
         elif not (fact.weights and fact.normalised) or one["only_the_largest"]:
             raise _wrong(one["line"], "a choice by weights")
-        releases.append(Released(fact, noise, one["only_the_largest"], one["line"]))
+        releases.append(SpentRelease(fact, noise, one["only_the_largest"], one["line"]))
     samples = samples_of(steps, [one["statistic"] for one in given])
     return [dataclasses.replace(one, sample=sample) for one, sample in zip(releases, samples, strict=True)]
 

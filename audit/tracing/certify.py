@@ -18,7 +18,7 @@ from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
 from dpverdict.audit.tracing.search.pairs import ERROR, Broken, find_pair
 from dpverdict.audit.tracing.spending import (
-    Released,
+    SpentRelease,
     alternatives,
     in_words,
     jointly,
@@ -155,7 +155,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 56 else f"{text[:53]}..."
 
 
-def _moved(release: Released, *, replace: bool) -> str:
+def _moved(release: SpentRelease, *, replace: bool) -> str:
     fact: Total = release.fact
     sizes = fact.high - fact.low if replace else np.maximum(np.abs(fact.low), np.abs(fact.high))
     text = f"{float(sizes.max(initial=0.0)):.6g}"
@@ -169,7 +169,7 @@ def _moved(release: Released, *, replace: bool) -> str:
     return text
 
 
-def _noise(release: Released) -> str:
+def _noise(release: SpentRelease) -> str:
     if release.noise is None:
         return "a choice by exp(score)"
     noise = release.noise

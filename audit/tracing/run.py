@@ -19,7 +19,7 @@ from dpverdict.audit.tracing.handles.arrays import is_noise, settled
 from dpverdict.audit.tracing.handles.draws import FollowedGenerator, replaced, replacing
 from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
-from dpverdict.audit.tracing.handles.tape import Release, Tape, set_current
+from dpverdict.audit.tracing.handles.tape import Release, RunTape, set_current
 from dpverdict.audit.tracing.losses.samples import samples_of
 from dpverdict.audit.tracing.rules.facts import MIXED, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
@@ -31,8 +31,7 @@ from dpverdict.audit.tracing.source.generators import (
 )
 from dpverdict.audit.tracing.source.messages import messages_written
 from dpverdict.audit.tracing.source.reach import Reached, fingerprint, reach
-from dpverdict.audit.tracing.spending import Released as Spending
-from dpverdict.audit.tracing.spending import without_noise
+from dpverdict.audit.tracing.spending import SpentRelease, without_noise
 from dpverdict.audit.trials.engines import holds_generator
 from dpverdict.audit.trials.run import unseeded, with_generator
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
@@ -63,7 +62,7 @@ class Trace:
 
     refused: str | None
     steps: Sequence[Step]
-    releases: Sequence[Spending]
+    releases: Sequence[SpentRelease]
     statistics: Sequence[int]
     runs: int
     read: Sequence[str]
@@ -82,7 +81,7 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
     if refused is not None:
         return _not_covered(refused, 0, found)
     before = {name: fingerprint(value) for name, value in found.read.items()}
-    first: Tape | None = None
+    first: RunTape | None = None
     waiting: list[tuple[int, ...]] = [()]
     runs = 0
     while waiting:
@@ -122,7 +121,7 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
         if noise is not None and noise.law in ONE_SIDED and len(set(noise.scale.ravel().tolist())) > 1:
             return _not_covered(f"{one.line}: the largest of scores with {noise.law} noise of several scales: "
                                 "give it one scale", runs, found)  # fmt: skip
-        releases.append(Spending(fact, noise, one.chosen and not one.exposed, one.line))
+        releases.append(SpentRelease(fact, noise, one.chosen and not one.exposed, one.line))
     shown = next((one for one in first.halves if one.exposed), None)
     if shown is not None:
         return _not_covered(f"{shown.line}: a statistic with one-sided noise is shown, before the second draw is "
@@ -205,7 +204,7 @@ def _unfit(function: Any, schema: TableSchema, found: Reached) -> str | None:
     return None
 
 
-def _unlike(one: Tape, other: Tape) -> str | None:
+def _unlike(one: RunTape, other: RunTape) -> str | None:
     """How what two runs did differs; None if it does not."""
     if len(one.setting.steps) != len(other.setting.steps) or len(one.releases) != len(other.releases):
         return "it does more or other operations in one run than in another"
@@ -223,9 +222,9 @@ def _unlike(one: Tape, other: Tape) -> str | None:
 
 
 def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, script: Sequence[int], *,
-         sample: Any) -> Tape:  # fmt: skip
+         sample: Any) -> RunTape:  # fmt: skip
     setting = Setting(schema.relation is REPLACE_ONE, schema.records)
-    tape = Tape(setting, frozenset(found.files), script)
+    tape = RunTape(setting, frozenset(found.files), script)
     takes_generator = _takes_generator(function)
     set_current(tape)
     try:
@@ -259,7 +258,7 @@ def _of_pandas(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
     return pandas_functions()
 
 
-def _must_be_dropped(tape: Tape) -> None:
+def _must_be_dropped(tape: RunTape) -> None:
     """Refuse a function that hands data to code which keeps them: that code may read them without noise."""
     if any(one() is not None for one in tape.followed):
         gc.collect()
@@ -267,7 +266,7 @@ def _must_be_dropped(tape: Tape) -> None:
         tape.refuse("data that are kept after the call, where other code may read them", "keep what was released")
 
 
-def _where(error: BaseException, tape: Tape) -> str:
+def _where(error: BaseException, tape: RunTape) -> str:
     trace, line = error.__traceback__, "the function"
     while trace is not None:
         if trace.tb_frame.f_code.co_filename in tape.files:
@@ -297,7 +296,7 @@ def _sample(schema: TableSchema, seed: int, which: int) -> Any:
 # what comes out -------------------------------------------------------------------------------------------------------
 
 
-def _check_outcome(tape: Tape, outcome: Any) -> None:
+def _check_outcome(tape: RunTape, outcome: Any) -> None:
     """Refuse an outcome that holds data without noise, or what nobody can look into."""
     for one in _leaves(tape, outcome, 0):
         value = settled(one)
@@ -311,7 +310,7 @@ def _check_outcome(tape: Tape, outcome: Any) -> None:
             tape.refused = tape.refused or f"{what}: add noise to it, or leave it out"
 
 
-def _made_at(tape: Tape, value: Any) -> str:
+def _made_at(tape: RunTape, value: Any) -> str:
     inner = value._dpv_array() if hasattr(value, "_dpv_array") else value
     number = getattr(inner, "_dpv_number", None)
     return "" if number is None else f" ({tape.setting.steps[number].line})"
@@ -320,7 +319,7 @@ def _made_at(tape: Tape, value: Any) -> str:
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
-def _leaves(tape: Tape, value: Any, depth: int) -> Iterator[Any]:
+def _leaves(tape: RunTape, value: Any, depth: int) -> Iterator[Any]:
     if depth > 20:
         tape.refuse("an outcome that is nested deeply", "return a dictionary of noisy values")
     if isinstance(value, Followed | Released) or type(value).__name__ == "Building" or hasattr(value, "_dpv_array"):

@@ -12,7 +12,7 @@ from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certify import as_schema, expression
 from dpverdict.audit.tracing.rules.facts import added
 from dpverdict.audit.tracing.run import Trace, followed
-from dpverdict.audit.tracing.spending import Released, alternatives, jointly, keeps
+from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly, keeps
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, adjacency_name
@@ -163,7 +163,7 @@ def _of_line(trace: Trace, line: str, claim: Guarantee, *, replace: bool) -> Nee
                        needed=needed)  # fmt: skip
 
 
-def _least(releases: Sequence[Released], lines: set[str], claim: Guarantee, *, replace: bool) -> float | None:
+def _least(releases: Sequence[SpentRelease], lines: set[str], claim: Guarantee, *, replace: bool) -> float | None:
     """The least factor for the noise of some lines, to `CLOSE` or `MIXED_CLOSE` from above; None if none is enough."""
     laws = {None if one.noise is None else one.noise.law for one in releases}
     near_enough = MIXED_CLOSE if "gaussian" in laws and len(laws) > 1 else CLOSE
@@ -189,7 +189,9 @@ def _least(releases: Sequence[Released], lines: set[str], claim: Guarantee, *, r
     return near if near <= high and enough(near) else high
 
 
-def _keeps(releases: Sequence[Released], lines: set[str], claim: Guarantee, factor: float, *, replace: bool) -> bool:
+def _keeps(
+    releases: Sequence[SpentRelease], lines: set[str], claim: Guarantee, factor: float, *, replace: bool
+) -> bool:
     changed = [_scaled(one, factor) if one.line in lines else one for one in releases]
     options = alternatives(changed, replace=replace)
     if keeps(options, claim):
@@ -198,7 +200,7 @@ def _keeps(releases: Sequence[Released], lines: set[str], claim: Guarantee, fact
     return joint != options and keeps(joint, claim)
 
 
-def _scaled(release: Released, factor: float) -> Released:
+def _scaled(release: SpentRelease, factor: float) -> SpentRelease:
     """A release with noise that is larger by a factor; of a choice, with scores that are smaller."""
     noise, fact = release.noise, release.fact
     if noise is None:

@@ -28,7 +28,7 @@ from dpverdict.audit.tracing.losses.mixed import Row, rows_of, squared_mu
 from dpverdict.audit.tracing.losses.samples import Sample
 from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.boxes import Boxes
-from dpverdict.audit.tracing.rules.facts import MIXED, Cell, Noise, Norm, Support, Total
+from dpverdict.audit.tracing.rules.facts import MIXED, Cell, NoiseFact, Norm, Support, Total
 from dpverdict.audit.tracing.rules.joint import Joint, Weighted, most_spent
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
@@ -52,7 +52,7 @@ MOST_ALTERNATIVES: Final = 4096
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Released:
+class SpentRelease:
     """One release: its statistic, and its noise.
 
     Attributes:
@@ -64,7 +64,7 @@ class Released:
     """
 
     fact: Total
-    noise: Noise | None
+    noise: NoiseFact | None
     only_the_largest: bool
     line: str
     sample: Sample | None = None
@@ -74,7 +74,7 @@ Element: TypeAlias = "tuple[str, Any, Fraction, Fraction, Fraction, Support]"
 """Law, parameter, scale, low, high, support of one coordinate."""
 
 
-def elements_of(release: Released) -> list[Element]:
+def elements_of(release: SpentRelease) -> list[Element]:
     """The coordinates of a release with noise."""
     noise = release.noise
     assert noise is not None
@@ -107,7 +107,7 @@ def _rate(parameter: float | None) -> float:
     return parameter
 
 
-def choice_of(release: Released, *, replace: bool) -> Spent:
+def choice_of(release: SpentRelease, *, replace: bool) -> Spent:
     """A choice by scores: what is spent does not depend on how many there are.
 
     All scores may be shifted by one number, so what counts is how far their moves differ: by w = high - low at most,
@@ -128,7 +128,7 @@ def choice_of(release: Released, *, replace: bool) -> Spent:
     return Spent(pure=size)
 
 
-def by_its_largest(release: Released) -> bool:
+def by_its_largest(release: SpentRelease) -> bool:
     """Whether a release is a choice of which more is known than of its noisy values."""
     if release.noise is None:
         return True
@@ -159,7 +159,7 @@ def _sum_of(moves: Iterable[tuple[Element, Fraction]]) -> Spent:
     return Spent(tuple(sorted(laplace.items())), gaussian, tuple(sorted(geometric.items())))
 
 
-def by_norm(release: Released, *, replace: bool) -> Spent | None:
+def by_norm(release: SpentRelease, *, replace: bool) -> Spent | None:
     """What the norm of the move bounds; None where it says nothing."""
     norm: Norm | None = release.fact.norm
     if norm is None or release.noise is None:
@@ -176,7 +176,7 @@ def by_norm(release: Released, *, replace: bool) -> Spent | None:
 # alternatives ---------------------------------------------------------------------------------------------------------
 
 
-def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
+def alternatives(releases: Sequence[SpentRelease], *, replace: bool) -> list[Spent]:
     """What one record spends, for each choice of cells it may lie in; every pair is dominated by one of them.
 
     What is made of a Poisson sample alone is known for the records in it, and gains by the sample: the coins that make
@@ -195,7 +195,7 @@ def alternatives(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
     return found
 
 
-def _of_all_records(releases: Sequence[Released], *, replace: bool) -> list[Spent]:
+def _of_all_records(releases: Sequence[SpentRelease], *, replace: bool) -> list[Spent]:
     """The same, for records that are in every sample."""
     fixed, elements = _sorted_out(releases, replace=replace)
     found = [fixed.plus(whole_box([one for one in elements if not one[5]], replace=replace))]
@@ -207,7 +207,7 @@ def _of_all_records(releases: Sequence[Released], *, replace: bool) -> list[Spen
     return found
 
 
-def jointly(options: Sequence[Spent], releases: Sequence[Released], *, replace: bool) -> list[Spent]:
+def jointly(options: Sequence[Spent], releases: Sequence[SpentRelease], *, replace: bool) -> list[Spent]:
     """The same, each within the bound on all releases together: see `dpverdict.audit.tracing.rules.joint`.
 
     It takes longer, so it is asked for where the options by themselves do not keep a claim.
@@ -225,12 +225,12 @@ def jointly(options: Sequence[Spent], releases: Sequence[Released], *, replace: 
     return _pruned([one.within(together, squares) for one in options])
 
 
-def widest_records(releases: Sequence[Released], *, replace: bool) -> list[tuple[Mapping[str, Any], ...]]:
+def widest_records(releases: Sequence[SpentRelease], *, replace: bool) -> list[tuple[Mapping[str, Any], ...]]:
     """Records that spend most, as the bound on all releases together came by them."""
     return [one.records for one in _jointly(releases, replace=replace).values() if one.records]
 
 
-def _sorted_out(releases: Sequence[Released], *, replace: bool) -> tuple[Spent, list[Element]]:
+def _sorted_out(releases: Sequence[SpentRelease], *, replace: bool) -> tuple[Spent, list[Element]]:
     """What is known of releases as a whole, and the coordinates of the others."""
     fixed, elements = Spent(gaussian=_of_mixed(releases, replace=replace)), list[Element]()
     for release in releases:
@@ -242,24 +242,24 @@ def _sorted_out(releases: Sequence[Released], *, replace: bool) -> tuple[Spent, 
     return fixed, elements
 
 
-def without_noise(releases: Sequence[Released], *, replace: bool) -> bool:
+def without_noise(releases: Sequence[SpentRelease], *, replace: bool) -> bool:
     """Whether some combination of numbers with common draws has no noise, or there are too many of them."""
     return squared_mu(_mixed_rows(releases, replace=replace)) is None
 
 
-def _of_mixed(releases: Sequence[Released], *, replace: bool) -> Fraction:
+def _of_mixed(releases: Sequence[SpentRelease], *, replace: bool) -> Fraction:
     found = squared_mu(_mixed_rows(releases, replace=replace))
     if found is None:
         raise ArithmeticError("numbers with common noise, of which a combination has none")
     return found
 
 
-def _mixed_rows(releases: Sequence[Released], *, replace: bool) -> list[Row]:
+def _mixed_rows(releases: Sequence[SpentRelease], *, replace: bool) -> list[Row]:
     return [row for one in releases if one.noise is not None and one.noise.law == MIXED
             for row in rows_of(one.fact, one.noise.terms or (), replace=replace)]  # fmt: skip
 
 
-def _as_a_whole(release: Released, *, replace: bool) -> Spent | None:
+def _as_a_whole(release: SpentRelease, *, replace: bool) -> Spent | None:
     """What a choice spends, or what a norm bounds; None of a release that is better known by its coordinates.
 
     Of mixed draws nothing is left to be said: `_of_mixed` has all of them.
@@ -274,7 +274,7 @@ def _as_a_whole(release: Released, *, replace: bool) -> Spent | None:
     return normed if normed is not None and _smaller(normed, whole_box(own, replace=replace)) else None
 
 
-def _jointly(releases: Sequence[Released], *, replace: bool) -> dict[str, Joint]:
+def _jointly(releases: Sequence[SpentRelease], *, replace: bool) -> dict[str, Joint]:
     """The bounds on all releases together that are known by their coordinates."""
     weighted: list[Weighted] = []
     setting: Any = None
@@ -299,7 +299,7 @@ def _jointly(releases: Sequence[Released], *, replace: bool) -> dict[str, Joint]
     return known[key]
 
 
-def _weight(noise: Noise, i: int) -> Fraction:
+def _weight(noise: NoiseFact, i: int) -> Fraction:
     """By which a move counts: whole moves of geometric draws by the rate, all others by 1 / scale."""
     if noise.law == "two-sided geometric":
         return Fraction(_rate(noise.parameter))

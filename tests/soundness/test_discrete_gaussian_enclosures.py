@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpverdict.audit.losses.discrete_gaussian import law
-from dpverdict.audit.losses.discrete_gaussian.law import Contour
+from dpverdict.audit.losses.discrete_gaussian.law import DiscreteContour
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.discrete_gaussian.profile import DiscreteGaussianProfile
 from dpverdict.balls import ball, precision
@@ -197,12 +197,12 @@ FAULTY = [(Fraction(2), 1), (Fraction(1, 2), 1)]
 
 
 def test_aliases_left_uncharged_are_caught(monkeypatch):
-    original = Contour.sum
+    original = DiscreteContour.sum
 
     def uncharged(self, first, coefficients, further):
         return original(self, first, coefficients, further).mid()
 
-    monkeypatch.setattr(Contour, "sum", uncharged)
+    monkeypatch.setattr(DiscreteContour, "sum", uncharged)
     monkeypatch.setattr(DiscreteGaussianProfile, "_size", lambda *_: 8)
     with pytest.raises(AssertionError):
         check_delta(FAULTY, Fraction(1))

@@ -13,7 +13,7 @@ import pytest
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules import boxes, joint
-from dpverdict.audit.tracing.rules.boxes import FORMS, Form, Side
+from dpverdict.audit.tracing.rules.boxes import FORMS, BoxSide, Form
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.spending import alternatives, jointly
 
@@ -144,9 +144,9 @@ def test_a_wrong_division_is_found(fault: str, seed: int, monkeypatch: pytest.Mo
         body = "return [x[:, 0].sum() + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]"
         monkeypatch.setattr(Form, "at", lambda self, corner: self.constant)
     else:
-        parts = Side.parts
+        parts = BoxSide.parts
         monkeypatch.setattr(
-            Side, "parts", lambda self, at: tuple(replace(one, high=one.low) for one in parts(self, at))
+            BoxSide, "parts", lambda self, at: tuple(replace(one, high=one.low) for one in parts(self, at))
         )
     assert above(body, ADDED, rng) is True
 
@@ -157,7 +157,9 @@ def test_the_parts_of_a_side_hold_every_entry_of_it(seed: int) -> None:
         low, high = np.sort(rng.normal(scale=3, size=2)).tolist()
         whole = bool(rng.random() < 0.3)
         side = (
-            Side(np.floor(low), np.ceil(high) + 1, bool(rng.random() < 0.2), True) if whole else Side(low, high, False)
+            BoxSide(np.floor(low), np.ceil(high) + 1, bool(rng.random() < 0.2), True)
+            if whole
+            else BoxSide(low, high, False)
         )
         below, above_it = side.parts(float(rng.normal(scale=3)) if rng.random() < 0.7 else None)
         if side.missing:

@@ -24,8 +24,8 @@ from dpverdict.audit.tracing.certificate import certificate_of, spent_of
 from dpverdict.audit.tracing.certify import certify_function
 from dpverdict.audit.tracing.rules import joint
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
-from dpverdict.audit.tracing.rules.facts import Fact, Noise
-from dpverdict.audit.tracing.rules.operations import Operand, Setting
+from dpverdict.audit.tracing.rules.facts import Fact, NoiseFact
+from dpverdict.audit.tracing.rules.operations import Setting, TracedOperand
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.spending import alternatives, jointly, keeps
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
@@ -260,7 +260,7 @@ def test_a_choice_by_exponential_noise() -> None:
 
 def shrunk(fact: Fact) -> Fact:
     """A fact that says that everything moves half as far."""
-    if isinstance(fact, Noise):
+    if isinstance(fact, NoiseFact):
         return fact
     low, high = fact.low / 2, fact.high / 2
     norm = None if fact.norm is None else dataclasses.replace(fact.norm, bound=fact.norm.bound / 2)
@@ -325,7 +325,7 @@ def test_a_wrong_rule_is_found_by_the_other_set_of_rules(
 ) -> None:
     right = OPERATIONS[operation]
 
-    def rule(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+    def rule(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
         return shrunk(right.rule(setting, operands, given))
 
     monkeypatch.setitem(OPERATIONS, operation, dataclasses.replace(right, rule=rule))

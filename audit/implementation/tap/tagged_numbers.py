@@ -34,7 +34,7 @@ _COMPARISONS: Final = (np.less, np.less_equal, np.greater, np.greater_equal, np.
 _REAL: Final = "fiu"
 
 
-class Cells:
+class TaggedCells:
     """What is remembered beside the memory of an array."""
 
     __slots__ = ("address", "entry", "gains", "ids", "itemsize", "query", "size", "source")
@@ -113,7 +113,7 @@ class Cells:
 class TaggedArray(np.ndarray[Any, np.dtype[Any]]):
     """An array with a memory of draws, or without one if it came from a step that is not followed."""
 
-    tap_cells: Cells | None
+    tap_cells: TaggedCells | None
 
     def __array_finalize__(self, obj: Any) -> None:
         cells = getattr(obj, "tap_cells", None)
@@ -442,14 +442,14 @@ def tagged_number(one: LinearForm) -> Any:
         number.tap_linear = one
         return number
     found = array.view(TaggedArray)
-    found.tap_cells = Cells(array, one)
+    found.tap_cells = TaggedCells(array, one)
     return found
 
 
 def array_with_memory(array: NDArray[Any]) -> Any:
     """A plain array that will remember what is written to it."""
     found = array.view(TaggedArray)
-    found.tap_cells = Cells(array, None)
+    found.tap_cells = TaggedCells(array, None)
     return found
 
 

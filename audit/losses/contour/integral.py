@@ -43,7 +43,7 @@ from typing import Protocol, final
 import numpy as np
 from flint import acb, acb_poly, arb
 
-from dpverdict.audit.losses.contour.moments import Kind, MomentFunction, Plan, Planner, powers
+from dpverdict.audit.losses.contour.moments import ContourPlan, Kind, MomentFunction, Planner, powers
 from dpverdict.balls import Exact, ball, precision
 from dpverdict.errors import PrecisionExhausted
 
@@ -72,9 +72,9 @@ class Contour:
     """The nodes of one plan and M at them, which serve every kind of the same strip and every x."""
 
     __slots__ = ("_bounds", "_nodes", "_polynomials", "_scaled", "plan")
-    plan: Plan
+    plan: ContourPlan
 
-    def __init__(self, moments: Moments, plan: Plan) -> None:
+    def __init__(self, moments: Moments, plan: ContourPlan) -> None:
         self.plan = plan
         with precision(plan.bits):
             centre, height = arb(plan.centre), arb(plan.step) / 2
@@ -128,7 +128,7 @@ class Contour:
         return self._bounds.alias(x) + self._bounds.truncation(kind, x)
 
 
-def admissible(kind: Kind, plan: Plan) -> bool:
+def admissible(kind: Kind, plan: ContourPlan) -> bool:
     """Whether the plan is admissible for a kind: a < c < b, all in the strip, c not at its ends."""
     return kind.lowest <= plan.left < plan.centre < plan.right <= kind.highest and plan.centre > kind.lowest
 
@@ -139,7 +139,7 @@ class _Bounds:
 
     __slots__ = ("_centre", "_dropped", "_from_left", "_from_right", "_height", "_left", "_right")
 
-    def __init__(self, moments: Moments, plan: Plan) -> None:
+    def __init__(self, moments: Moments, plan: ContourPlan) -> None:
         with precision(_BOUND_BITS):
             self._left, self._centre, self._right = arb(plan.left), arb(plan.centre), arb(plan.right)
             step = arb(plan.step)
@@ -298,7 +298,7 @@ class ContourEngine:
         sizes: Sequence[float],
         bits: int,
         spare: float = math.inf,
-    ) -> tuple[Plan, Way] | None:
+    ) -> tuple[ContourPlan, Way] | None:
         """The cheapest way with its contour; ``sizes`` are the logarithms of the curve at the places."""
         aims = np.array(sizes, dtype=np.float64) - bits * math.log(2)
         plans = []
@@ -329,7 +329,7 @@ class ContourEngine:
         self._share(points[:middle], bits)
         self._share(points[middle:], bits)
 
-    def _lay(self, plan: Plan, places: Sequence[float]) -> Contour:
+    def _lay(self, plan: ContourPlan, places: Sequence[float]) -> Contour:
         contour, slack = Contour(self.moments, plan), 0.3 * self.moments.spread
         self._laid = [*self._laid[1 - _KEPT :], _Laid(contour, min(places) - slack, max(places) + slack)]
         return contour

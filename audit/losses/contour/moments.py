@@ -226,7 +226,7 @@ class Kind(Enum):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ContourPlan:
     """A vertical line, equidistant nodes on it, and where the Chernoff bounds of the alias are taken."""
 
     kind: Kind
@@ -267,7 +267,7 @@ class Planner:
         saddle = self._saddle(kind, x)
         return 0.0 if saddle is None else math.sqrt(saddle[2])
 
-    def plan(self, kind: Kind, points: Array, aims: Array, *, spare: float = math.inf) -> Plan | None:
+    def plan(self, kind: Kind, points: Array, aims: Array, *, spare: float = math.inf) -> ContourPlan | None:
         """The cheapest contour found for h at all the points, with log absolute errors of about ``aims``.
 
         A centre away from the saddle may save nodes, at the price of precision: by cancellation, the sum is up to
@@ -309,7 +309,7 @@ class Planner:
         i = int(cost.argmin()) if len(cost) else -1
         if i < 0 or not (cost[i] < 1e15 and math.isfinite(period[i])):
             return None
-        return Plan(
+        return ContourPlan(
             kind=kind,
             centre=float(centres[i]),
             step=2 * math.pi / float(period[i]),

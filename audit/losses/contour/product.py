@@ -29,7 +29,7 @@ import numpy as np
 from flint import acb, arb
 
 from dpverdict.audit.losses.contour.integral import Contour, nearest
-from dpverdict.audit.losses.contour.moments import Kind, MomentFunction, Plan
+from dpverdict.audit.losses.contour.moments import ContourPlan, Kind, MomentFunction
 from dpverdict.audit.losses.domains import PartMoments
 from dpverdict.audit.losses.finite.atoms import to_the_power
 from dpverdict.balls import ball, precision
@@ -227,7 +227,7 @@ class ProductContour:
         size = min(float(weighted[best]) - 0.5 * math.log(2 * math.pi * curvature), 0.0)
         return heights, weighted, best, size
 
-    def _plan(self, x: float, bits: int) -> Plan | None:
+    def _plan(self, x: float, bits: int) -> ContourPlan | None:
         """The cheapest line found for the profile at x to so many bits."""
         centres = self._centres
         with np.errstate(all="ignore"):
@@ -255,7 +255,7 @@ class ProductContour:
         cancelled = max(float(weighted[i]) - aim, 0.0) / _LOG2
         counts = sum(count for _, count in self._product.parts)
         guard = 24 + math.log2(number + 2) + math.log2(counts) + math.log2(2 + abs(float(heights[i])))
-        return Plan(
+        return ContourPlan(
             kind=Kind.PROFILE,
             centre=float(centres[i]),
             step=2 * math.pi / float(periods[i]),

@@ -240,7 +240,7 @@ _FEW = 8
 
 @final
 @dataclass(frozen=True, slots=True)
-class Contour:
+class DiscreteContour:
     """The moments of V on one contour, which serve every sum over the support with a saddle point near the tilt.
 
     Attributes:
@@ -278,7 +278,7 @@ class Contour:
             return total * scale / self.size + error.union(-error)
 
 
-def make_contour(law: DiscreteGaussians, tilt: float, size: int, bits: int) -> Contour:
+def make_contour(law: DiscreteGaussians, tilt: float, size: int, bits: int) -> DiscreteContour:
     """The contour with N = ``size`` (even) nodes at the tilt, at a working precision of ``bits``.
 
     Raises:
@@ -293,7 +293,7 @@ def make_contour(law: DiscreteGaussians, tilt: float, size: int, bits: int) -> C
         for j in kept:
             weight = 1 if j in (0, size // 2) else 2
             nodes.append((j, weight, law.moment(exact_tilt, Fraction(j, size))))
-        return Contour(law, exact_tilt, size, bits, tuple(nodes), (omitted * peak).upper())
+        return DiscreteContour(law, exact_tilt, size, bits, tuple(nodes), (omitted * peak).upper())
 
 
 def _select(law: DiscreteGaussians, size: int, bits: int) -> tuple[list[int], arb]:

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from flint import acb, arb
 
-from dpverdict.audit.losses.discrete_gaussian.law import Contour, DiscreteGaussians, make_contour
+from dpverdict.audit.losses.discrete_gaussian.law import DiscreteContour, DiscreteGaussians, make_contour
 from dpverdict.balls import ball, doublings, precision
 from dpverdict.errors import PrecisionExhausted
 from dpverdict.numerics.arrays import Array
@@ -38,7 +38,7 @@ class DiscreteGaussianProfile:
 
     def __init__(self, law: DiscreteGaussians) -> None:
         self.law = law
-        self._contours: dict[tuple[float, int, int], Contour] = {}
+        self._contours: dict[tuple[float, int, int], DiscreteContour] = {}
 
     def delta(self, epsilon: Fraction, bits: int) -> arb:
         """The privacy profile at any epsilon: delta(-s) = 1 - exp(-s) + exp(-s) delta(s)."""
@@ -195,7 +195,7 @@ class DiscreteGaussianProfile:
                 return value
         raise PrecisionExhausted("a sum over the support of the loss", _MAX_BITS, "the parameters are too extreme")
 
-    def _contour(self, tilt: float, size: int, bits: int) -> Contour:
+    def _contour(self, tilt: float, size: int, bits: int) -> DiscreteContour:
         rounded = 64 * -(-bits // 64)
         key = (tilt, size, rounded)
         if key not in self._contours:

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from dpverdict.audit.tracing.handles.released import Followed, Released, plain
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, directed
-from dpverdict.audit.tracing.rules.facts import Noise, Rows, Total, added
-from dpverdict.audit.tracing.rules.operations import Operand
+from dpverdict.audit.tracing.rules.facts import NoiseFact, Rows, Total, added
+from dpverdict.audit.tracing.rules.operations import TracedOperand
 from dpverdict.audit.tracing.rules.records import key_to_json
 
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
@@ -34,7 +34,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(
-        self, tape: Tape, number: int | None, value: Any, *, noise: Noise | None = None, owned: bool = True
+        self, tape: RunTape, number: int | None, value: Any, *, noise: NoiseFact | None = None, owned: bool = True
     ) -> None:
         self._dpv_tape, self._dpv_number, self._dpv_value = tape, number, value
         self._dpv_noise, self._dpv_owned = noise, owned
@@ -350,11 +350,11 @@ def methods() -> dict[str, Callable[..., Any]]:
 
 def no(array: Any, what: str, remedy: str = "") -> NoReturn:
     """Refuse an operation on an array."""
-    tape: Tape = array._dpv_tape
+    tape: RunTape = array._dpv_tape
     tape.refuse(what, remedy)
 
 
-def fact_of(array: FollowedArray) -> Rows | Total | Noise:
+def fact_of(array: FollowedArray) -> Rows | Total | NoiseFact:
     """What is known of an array."""
     if array._dpv_noise is not None:
         return array._dpv_noise
@@ -362,19 +362,19 @@ def fact_of(array: FollowedArray) -> Rows | Total | Noise:
     return array._dpv_tape.fact(array._dpv_number)
 
 
-def remade(array: FollowedArray, number: int | None, value: Any, noise: Noise | None = None) -> FollowedArray:
+def remade(array: FollowedArray, number: int | None, value: Any, noise: NoiseFact | None = None) -> FollowedArray:
     """An array on the same tape."""
     return FollowedArray(array._dpv_tape, number, value, noise=noise or (array._dpv_noise if number is None else None))
 
 
-def operand(value: Any) -> Operand:
+def operand(value: Any) -> TracedOperand:
     """What an operation is applied to."""
     if isinstance(value, FollowedArray):
         fact = fact_of(value)
-        return Operand(value._dpv_number, fact)
+        return TracedOperand(value._dpv_number, fact)
     if hasattr(value, "_dpv_array"):
         return operand(value._dpv_array())
-    return Operand(None, None, value)
+    return TracedOperand(None, None, value)
 
 
 def applied(operation: str, arrays: Sequence[Any], value: Any, /, **given: Any) -> FollowedArray:
@@ -460,7 +460,7 @@ def dtype_of(value: Any) -> str:
     return str(np.asarray(value).dtype)
 
 
-def quiet_errors(tape: Tape) -> None:
+def quiet_errors(tape: RunTape) -> None:
     """Refuse a setting of NumPy under which an operation tells of its data: by an error, a call or a message."""
     if not set(np.geterr().values()) <= {"ignore", "warn"}:
         tape.refuse("errors of NumPy that depend on data (np.seterr or np.errstate)", "use 'ignore' or 'warn'")
@@ -469,7 +469,7 @@ def quiet_errors(tape: Tape) -> None:
 # elementwise functions ------------------------------------------------------------------------------------------------
 
 
-def call_ufunc(tape: Tape, function: Any, args: Sequence[Any]) -> Any:
+def call_ufunc(tape: RunTape, function: Any, args: Sequence[Any]) -> Any:
     """One elementwise function of followed arrays and public values."""
     quiet_errors(tape)
     name = {"divide": "true_divide", "conjugate": "positive"}.get(function.__name__, function.__name__)
@@ -500,7 +500,7 @@ def call_ufunc(tape: Tape, function: Any, args: Sequence[Any]) -> Any:
     return applied(kind, arrays, value, name=name, dtype=dtype_of(value))
 
 
-def _by_norm(tape: Tape, args: Sequence[Any]) -> bool:
+def _by_norm(tape: RunTape, args: Sequence[Any]) -> bool:
     """Whether a factor was made of a norm, so that the rule of clipping may apply."""
     if not all(is_rows(one) for one in args) or len(args) != 2:
         return False
@@ -513,7 +513,7 @@ def _by_norm(tape: Tape, args: Sequence[Any]) -> bool:
     return False
 
 
-def _power(tape: Tape, args: Sequence[Any]) -> Any:
+def _power(tape: RunTape, args: Sequence[Any]) -> Any:
     base, exponent = args
     if isinstance(exponent, FollowedArray) or np.ndim(exponent) != 0:
         tape.refuse("a power with an exponent that is data", "use exp")
@@ -528,7 +528,7 @@ def _power(tape: Tape, args: Sequence[Any]) -> Any:
     tape.refuse(f"the power {exponent} of records", "multiply, or use sqrt and exp")
 
 
-def _whole_quotient(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any:
+def _whole_quotient(tape: RunTape, name: str, function: Any, args: Sequence[Any]) -> Any:
     one, divisor = args
     if isinstance(divisor, FollowedArray) or np.ndim(divisor) != 0 or not float(divisor) > 0:
         tape.refuse(f"np.{name} by something else than a positive number", "divide by a public number")
@@ -541,7 +541,7 @@ def _whole_quotient(tape: Tape, name: str, function: Any, args: Sequence[Any]) -
     return applied("remainder", [one, divisor], value, dtype=dtype_of(value))
 
 
-def _after_release(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any:
+def _after_release(tape: RunTape, name: str, function: Any, args: Sequence[Any]) -> Any:
     """Fresh draws put to a noisy value: they are used by themselves, and what is made is free.
 
     A second draw of a one-sided law that is subtracted makes noise of both.
@@ -561,12 +561,12 @@ def _after_release(tape: Tape, name: str, function: Any, args: Sequence[Any]) ->
     return Released(tape, function(*values))
 
 
-def _with_noise(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any:
+def _with_noise(tape: RunTape, name: str, function: Any, args: Sequence[Any]) -> Any:
     """Draws times a public number, and draws added to a statistic or to a public number."""
     if len(args) == 1:
         (one,) = args
         if name in ("negative", "positive"):
-            own: Noise = one._dpv_noise
+            own: NoiseFact = one._dpv_noise
             return FollowedArray(tape, None, function(raw(one)), noise=_times(own, -1.0, own.scale)
                                  if name == "negative" else own)  # fmt: skip
         tape.refuse(f"np.{name} of noise", "add the noise to a statistic, and compute with the noisy value")
@@ -578,7 +578,7 @@ def _with_noise(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> An
         if name == "true_divide" and noise is other:
             tape.refuse("a number divided by noise")
         value = function(raw(one), raw(other))
-        made: Noise = noise._dpv_noise
+        made: NoiseFact = noise._dpv_noise
         if made.parameter is not None and np.any(np.abs(np.asarray(factor)) != 1):
             tape.refuse("whole-number noise times a factor", "draw it with the parameter that is meant")
         shape = np.shape(value)
@@ -603,7 +603,7 @@ def _with_noise(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> An
     return Released(tape, value[()] if value.ndim == 0 else value)
 
 
-def _times(noise: Noise, factor: Any, scale: Any, *, over: bool = False) -> Noise:
+def _times(noise: NoiseFact, factor: Any, scale: Any, *, over: bool = False) -> NoiseFact:
     """Draws times, or over, public numbers; the factors of their terms are exact, the scale is rounded down."""
     terms = noise.terms
     if terms is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpverdict.audit.tracing.handles.arrays import FollowedArray, applied
 from dpverdict.audit.tracing.handles.released import Followed
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 
 _REMEDY: Final = "make a sample of it, x[rng.random(len(x)) < 0.1], and nothing else"
 
@@ -28,7 +28,7 @@ class Coins(Followed):
 
     def __init__(self, of: FollowedArray, value: Any) -> None:
         self._dpv_of, self._dpv_value, self._dpv_used = of, value, False
-        self._dpv_tape: Tape = of._dpv_tape
+        self._dpv_tape: RunTape = of._dpv_tape
 
     def _below(self, rate: Any, value: Any, *, complement: bool = False) -> Any:
         if self._dpv_used:

@@ -33,7 +33,7 @@ from dpverdict.audit.tracing.handles.building import making
 from dpverdict.audit.tracing.handles.coins import coins_for
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
-from dpverdict.audit.tracing.handles.tape import Tape, current
+from dpverdict.audit.tracing.handles.tape import RunTape, current
 from dpverdict.audit.tracing.rules.bounds import directed
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.source.generators import ReadyMade
@@ -41,7 +41,7 @@ from dpverdict.audit.tracing.source.generators import ReadyMade
 _FRESH: Final = np.random.default_rng()
 
 
-def _tape() -> Tape:
+def _tape() -> RunTape:
     tape = current()
     assert tape is not None
     return tape

@@ -29,8 +29,8 @@ from dpverdict.audit.tracing.handles.arrays import (
     remade,
 )
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
-from dpverdict.audit.tracing.handles.tape import Tape, two_sided
-from dpverdict.audit.tracing.rules.facts import Noise, Rows, Terms, Total, added, sums_of_draws
+from dpverdict.audit.tracing.handles.tape import RunTape, two_sided
+from dpverdict.audit.tracing.rules.facts import NoiseFact, Rows, Terms, Total, added, sums_of_draws
 
 _ABSENT: Final = np._NoValue  # pyright: ignore[reportPrivateUsage]
 _MOST_MAPPED: Final = 256
@@ -88,7 +88,7 @@ def _picked(array: FollowedArray, places: Any, *, viewed: bool = False) -> Follo
     """Coordinates of a statistic, or some of the draws, by their places."""
     fact, places = fact_of(array), np.asarray(places)
     value = np.asarray(array._dpv_value).ravel()[places]
-    if isinstance(fact, Noise):
+    if isinstance(fact, NoiseFact):
         picked = FollowedArray(array._dpv_tape, None, value, noise=fact.picked(places))
         if viewed:
             array._dpv_owned = picked._dpv_owned = False  # a view: neither may be changed in place
@@ -158,7 +158,7 @@ FUNCTIONS["setitem"] = _setitem
 # statistics, by operation ---------------------------------------------------------------------------------------------
 
 
-def _of_totals(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any:
+def _of_totals(tape: RunTape, name: str, function: Any, args: Sequence[Any]) -> Any:
     """An elementwise function of statistics and public values."""
     totals = [one for one in args if is_total(one)]
     fact = fact_of(totals[0])
@@ -195,7 +195,7 @@ def _of_totals(tape: Tape, name: str, function: Any, args: Sequence[Any]) -> Any
                 "add noise first, and compute with the noisy value")  # fmt: skip
 
 
-def _weights(tape: Tape, name: str, arrays: Sequence[Any], value: Any) -> Any:
+def _weights(tape: RunTape, name: str, arrays: Sequence[Any], value: Any) -> Any:
     """What is done with scores on their way to the weights of a choice; None if this is nothing of that kind."""
     fact = fact_of(_first(*arrays))
     if not isinstance(fact, Total) or len(arrays) != 2:
@@ -223,7 +223,7 @@ def _weights(tape: Tape, name: str, arrays: Sequence[Any], value: Any) -> Any:
 FUNCTIONS["of totals"] = _of_totals
 
 
-def _two_noises(tape: Tape, name: str, one: FollowedArray, other: FollowedArray, function: Any) -> Any:
+def _two_noises(tape: RunTape, name: str, one: FollowedArray, other: FollowedArray, function: Any) -> Any:
     """The difference of two geometric draws of one parameter."""
     a, b = one._dpv_noise, other._dpv_noise
     assert a is not None
@@ -264,10 +264,10 @@ def _axis(axis: Any, dims: int) -> Any:
 
 def _aggregate(name: str, array: Any, axis: Any, keepdims: Any, dtype: Any = None) -> Any:
     fact = fact_of(array)
-    if isinstance(fact, Noise) and name == "sum":
+    if isinstance(fact, NoiseFact) and name == "sum":
         keep = keepdims is not _ABSENT and bool(keepdims)
         return _linear_in_draws(array, lambda one: np.sum(one, axis=public(array, axis), keepdims=keep))
-    if isinstance(fact, Noise):
+    if isinstance(fact, NoiseFact):
         no(array, f"np.{name} of noise", "add the noise to a statistic, and compute with the noisy value")
     dims = array.ndim
     axis, keep = _axis(public(array, axis), dims), keepdims is not _ABSENT and bool(keepdims)
@@ -355,7 +355,7 @@ def _count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 def _cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     _nothing_else(a, "cumsum", {"dtype": dtype, "out": out})
     fact = fact_of(a)
-    if isinstance(fact, Noise) and len(fact.shape) == 1:
+    if isinstance(fact, NoiseFact) and len(fact.shape) == 1:
         return _linear_in_draws(a, np.cumsum)
     if not isinstance(fact, Total) or len(fact.shape) != 1:
         no(a, "np.cumsum of records, which depends on their order", "records have no order: use sums of masks")
@@ -676,7 +676,7 @@ def joined(parts: Sequence[Any], arrange: Callable[[Sequence[Any]], Any]) -> Any
         ends = np.cumsum([0, *(one.scale.size for one in facts)])
         places = arrange([np.arange(ends[i], ends[i + 1]).reshape(one.shape) for i, one in enumerate(facts)])
         terms = None if any(one.terms is None for one in facts) else tuple(t for one in facts for t in one.terms or ())
-        noise = Noise(facts[0].law, facts[0].parameter, np.concatenate([one.numbers.ravel() for one in facts]),
+        noise = NoiseFact(facts[0].law, facts[0].parameter, np.concatenate([one.numbers.ravel() for one in facts]),
                       np.concatenate([one.scale.ravel() for one in facts]), terms).picked(places)  # fmt: skip
         return FollowedArray(array._dpv_tape, None, arrange([raw(one) for one in parts]), noise=noise)
     if any(is_noise(one) for one in parts):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
-from dpverdict.audit.tracing.handles.tape import Release, Tape, current
+from dpverdict.audit.tracing.handles.tape import Release, RunTape, current
 from dpverdict.audit.tracing.rules.operations import refuse
 
 _ARGMAX: Final = np.argmax
@@ -47,7 +47,9 @@ class Released:
     __array_priority__: float = 2000.0
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # it would choose a place in a dictionary
 
-    def __init__(self, tape: Tape, value: Any, pending: tuple[Release, ...] = (), options: int | None = None) -> None:
+    def __init__(
+        self, tape: RunTape, value: Any, pending: tuple[Release, ...] = (), options: int | None = None
+    ) -> None:
         object.__setattr__(self, "_dpv_options", options)
         object.__setattr__(self, "_dpv_tape", tape)
         object.__setattr__(self, "_dpv_value", value)
@@ -147,7 +149,7 @@ class Released:
         return int(plain(self))
 
     def __index__(self) -> int:
-        tape: Tape = self._dpv_tape
+        tape: RunTape = self._dpv_tape
         if self._dpv_options is None or self._dpv_options > MOST_OPTIONS:
             tape.leave("an index or a size")
             return operator.index(plain(self))
@@ -184,7 +186,7 @@ class Released:
         return Released(self._dpv_tape, np.copy(plain(self)) if isinstance(plain(self), np.ndarray) else plain(self))
 
 
-def made(tape: Tape, value: Any) -> Any:
+def made(tape: RunTape, value: Any) -> Any:
     """A computed value, of this kind again where it holds numbers; a sequence of them element by element."""
     if value is NotImplemented or value is None or isinstance(value, Released):
         return value

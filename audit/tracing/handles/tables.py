@@ -13,10 +13,10 @@ from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.frames import array_type, common_type
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.handles.arrays import FollowedArray
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 
 
-def table_of(tape: Tape, schema: TableSchema, sample: Any) -> Any:
+def table_of(tape: RunTape, schema: TableSchema, sample: Any) -> Any:
     """The table that a function is called with.
 
     Args:
@@ -37,7 +37,7 @@ def table_of(tape: Tape, schema: TableSchema, sample: Any) -> Any:
     return polars_frame_of(tape, {one.name: _of_polars(tape, one, sample[one.name]) for one in schema.columns})
 
 
-def _array(tape: Tape, schema: TableSchema, sample: Any) -> FollowedArray:
+def _array(tape: RunTape, schema: TableSchema, sample: Any) -> FollowedArray:
     columns = schema.columns
     dtype = array_type(columns[0]) if len(columns) == 1 else common_type(columns)
     if dtype.kind == "O":
@@ -57,7 +57,7 @@ def _array(tape: Tape, schema: TableSchema, sample: Any) -> FollowedArray:
     return FollowedArray(tape, tape.apply("table", [], given), sample, owned=False)
 
 
-def _of_polars(tape: Tape, column: Column, series: Any) -> FollowedArray:
+def _of_polars(tape: RunTape, column: Column, series: Any) -> FollowedArray:
     """A column of a frame of polars: whole numbers and truth values with null are floats in the trace."""
     values = np.asarray(series.to_numpy())
     numeric = column.type in ("int", "float", "bool") or series.dtype.is_numeric()
@@ -69,7 +69,7 @@ def _of_polars(tape: Tape, column: Column, series: Any) -> FollowedArray:
     return _column(tape, column, values if numeric else values.astype(object), "", stated=dtype)
 
 
-def _column(tape: Tape, column: Column, values: Any, dtype: str, *, stated: str | None = None) -> FollowedArray:
+def _column(tape: RunTape, column: Column, values: Any, dtype: str, *, stated: str | None = None) -> FollowedArray:
     """A column by itself, which holds categories too."""
     numeric = values.dtype.kind in "biuf"
     low, high, missing = bounds_of(column, values.dtype) if numeric else (0.0, 0.0, column.nullable)

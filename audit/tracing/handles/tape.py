@@ -22,8 +22,8 @@ from typing import Any, Final, NoReturn, final
 import numpy as np
 
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
-from dpverdict.audit.tracing.rules.facts import Fact, Noise, Total
-from dpverdict.audit.tracing.rules.operations import NotCovered, Operand, Setting, Step
+from dpverdict.audit.tracing.rules.facts import Fact, NoiseFact, Total
+from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step, TracedOperand
 from dpverdict.audit.tracing.source.reach import decides_later
 
 RUNNER: Final = "dpverdict.audit.tracing.run"
@@ -54,7 +54,7 @@ class Release:
     """
 
     statistic: int
-    noise: Noise | None
+    noise: NoiseFact | None
     line: str
     value: Any
     exposed: bool = False
@@ -69,7 +69,7 @@ class Release:
 
 
 @final
-class Tape:
+class RunTape:
     """What one run did.
 
     Args:
@@ -122,7 +122,7 @@ class Tape:
 
     # operations -------------------------------------------------------------------------------------------------------
 
-    def apply(self, name: str, operands: Sequence[Operand], given: Mapping[str, Any]) -> int:
+    def apply(self, name: str, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> int:
         """Carry the facts on, and record the operation: its number.
 
         Raises:
@@ -155,7 +155,7 @@ class Tape:
 
     # draws ------------------------------------------------------------------------------------------------------------
 
-    def draw(self, law: str, parameter: float | None, scale: Any, shape: tuple[int, ...]) -> Noise:
+    def draw(self, law: str, parameter: float | None, scale: Any, shape: tuple[int, ...]) -> NoiseFact:
         """Fresh draws."""
         size = int(np.prod(shape, dtype=np.int64))
         numbers = np.arange(self._draws, self._draws + size, dtype=np.int64).reshape(shape)
@@ -165,16 +165,16 @@ class Tape:
         if law == "gaussian" and size <= MOST_MIXED:
             pairs = zip(numbers.ravel().tolist(), whole.ravel().tolist(), strict=True)
             terms = tuple(((number, Fraction(float(factor))),) if factor else () for number, factor in pairs)
-        return Noise(law, parameter, numbers, np.abs(whole), terms)
+        return NoiseFact(law, parameter, numbers, np.abs(whole), terms)
 
-    def use(self, noise: Noise) -> None:
+    def use(self, noise: NoiseFact) -> None:
         """Note that draws are used by themselves, or once in a release; each may be once."""
         numbers = noise.draws
         if len(set(numbers)) < len(numbers) or not self._used.isdisjoint(numbers):
             self.refuse("noise that is used twice", "draw noise for each number: size=...")
         self._used.update(numbers)
 
-    def _use_in_release(self, noise: Noise) -> None:
+    def _use_in_release(self, noise: NoiseFact) -> None:
         """The same; of Gaussian draws that stand in several numbers the loss is known, see `losses.mixed`."""
         if noise.terms is None:
             self.use(noise)
@@ -188,7 +188,7 @@ class Tape:
         self._used |= unique
         self._mixable |= unique
 
-    def noise_of(self, release: Release) -> Noise | None:
+    def noise_of(self, release: Release) -> NoiseFact | None:
         """The noise of a release, as sums of draws where some are shared with other numbers."""
         noise = release.noise
         if noise is None or noise.terms is None:
@@ -196,7 +196,7 @@ class Tape:
         alone = all(len(one) == 1 for one in noise.terms) and self.shared.isdisjoint(noise.draws)
         return noise if alone else noise.mixed()
 
-    def release(self, statistic: int, noise: Noise, value: Any) -> Release:
+    def release(self, statistic: int, noise: NoiseFact, value: Any) -> Release:
         """A statistic with noise added to each of its coordinates, and its value on the table of this run."""
         self.must_be_open()
         fact = self.fact(statistic)
@@ -221,7 +221,7 @@ class Tape:
         self.releases.append(made)
         return made
 
-    def made_two_sided(self, half: Release, noise: Noise) -> Release | None:
+    def made_two_sided(self, half: Release, noise: NoiseFact) -> Release | None:
         """A statistic with a one-sided draw, of which a second one is subtracted; None where it is no such."""
         own = half.noise
         if noise.law not in ("exponential", "geometric") or not any(one is half for one in self.releases):
@@ -252,13 +252,13 @@ class Tape:
         if not all(any(one is other for other in self.releases) for one in parts):
             return None
         facts = [self.fact(one.statistic) for one in parts]
-        operands = [Operand(one.statistic, fact) for one, fact in zip(parts, facts, strict=True)]
+        operands = [TracedOperand(one.statistic, fact) for one, fact in zip(parts, facts, strict=True)]
         places, kind = (
             list(range(len(parts))),
             str(np.result_type(*[getattr(fact, "dtype", "float64") for fact in facts])),
         )
         number = self.apply("stack", operands, {"places": places, "shape": list(shape), "dtype": kind})
-        noise = Noise(known[0].law, None, np.concatenate([one.numbers.ravel() for one in known]).reshape(shape),
+        noise = NoiseFact(known[0].law, None, np.concatenate([one.numbers.ravel() for one in known]).reshape(shape),
                       np.concatenate([one.scale.ravel() for one in known]).reshape(shape))  # fmt: skip
         value = np.concatenate([np.ravel(one.value) for one in parts]).reshape(shape)
         made = Release(number, noise, parts[0].line, value)
@@ -299,24 +299,24 @@ class Tape:
         self.left = self.left or f"a noisy value became {how} ({line})"
 
 
-def two_sided(noise: Noise) -> Noise:
+def two_sided(noise: NoiseFact) -> NoiseFact:
     """The law of the difference of two draws of a one-sided law."""
     if noise.law == "exponential":
-        return Noise("laplace", None, noise.numbers, noise.scale)
+        return NoiseFact("laplace", None, noise.numbers, noise.scale)
     assert noise.parameter is not None
     rate = math.nextafter(math.nextafter(-math.log1p(-noise.parameter), math.inf), math.inf)  # from above
-    return Noise("two-sided geometric", rate, noise.numbers, noise.scale)
+    return NoiseFact("two-sided geometric", rate, noise.numbers, noise.scale)
 
 
-_CURRENT: Final[ContextVar[Tape | None]] = ContextVar("tape", default=None)
+_CURRENT: Final[ContextVar[RunTape | None]] = ContextVar("tape", default=None)
 
 
-def current() -> Tape | None:
+def current() -> RunTape | None:
     """The tape of the run that is followed; None outside of one."""
     return _CURRENT.get()
 
 
-def set_current(tape: Tape | None) -> None:
+def set_current(tape: RunTape | None) -> None:
     """Follow a run, or none."""
     _CURRENT.set(tape)
 

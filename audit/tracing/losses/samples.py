@@ -17,7 +17,7 @@ from typing import Final, final
 import numpy as np
 
 from dpverdict.audit.tracing.rules.facts import Rows
-from dpverdict.audit.tracing.rules.operations import Operand, Step
+from dpverdict.audit.tracing.rules.operations import Step, TracedOperand
 
 _ZERO_WHERE_ONE_IS: Final = ("multiply", "bitwise_and", "logical_and")
 
@@ -82,7 +82,7 @@ def _of_the_sample_alone(steps: Sequence[Step], number: int, mask: int) -> bool:
     return True
 
 
-def _nothing_beside(steps: Sequence[Step], step: Step, operand: Operand, mask: int) -> bool:
+def _nothing_beside(steps: Sequence[Step], step: Step, operand: TracedOperand, mask: int) -> bool:
     """Whether records outside of a sample are left out of what is summed, or add 0 to it."""
     fact = operand.fact
     assert isinstance(fact, Rows)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.tracing.rules.facts import Cell, Rows, Total
-from dpverdict.audit.tracing.rules.operations import OPERATIONS, NotCovered, Operand, Setting, Step
+from dpverdict.audit.tracing.rules.operations import OPERATIONS, NotCovered, Setting, Step, TracedOperand
 from dpverdict.audit.tracing.rules.records import key_from_json
 
 Dimension: TypeAlias = "tuple[int, int]"
@@ -31,7 +31,7 @@ Dimension: TypeAlias = "tuple[int, int]"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Side:
+class BoxSide:
     """What a box says of one column: an interval, or some values of a category; and whether an entry may be missing.
 
     An entry that is missing for certain has no interval: low = inf and high = -inf, or no values.
@@ -57,7 +57,7 @@ class Side:
             some = 0
         return some + self.missing <= 1
 
-    def parts(self, at: float | None) -> tuple[Side, Side]:
+    def parts(self, at: float | None) -> tuple[BoxSide, BoxSide]:
         """Two sides that hold every entry of this one: below a number and from there on, halves without one."""
         if self.missing and not self.is_point:
             return replace(self, missing=False), replace(self, low=math.inf, high=-math.inf,
@@ -73,7 +73,7 @@ class Side:
             cut = math.nextafter(self.low, math.inf)
         return replace(self, high=math.nextafter(cut, -math.inf)), replace(self, low=cut)
 
-    def ends(self) -> tuple[Side, ...]:
+    def ends(self) -> tuple[BoxSide, ...]:
         """Its smallest and its largest entry, each by itself."""
         if self.is_point:
             return (self,)
@@ -97,7 +97,7 @@ def _middle(low: float, high: float) -> float:
     return low / 2 + high / 2
 
 
-Box: TypeAlias = "tuple[Side, ...]"
+Box: TypeAlias = "tuple[BoxSide, ...]"
 
 
 @final
@@ -186,7 +186,7 @@ class Boxes:
         self.statistics: Final = tuple(dict.fromkeys(statistics))
         self.needed: Final = _ancestors(setting.steps, self.statistics)
         self.dimensions: Final[list[Dimension]] = []
-        sides: list[Side] = []
+        sides: list[BoxSide] = []
         picked = _entries_used(setting.steps, self.needed)
         for number in self.needed:
             step = setting.steps[number]
@@ -219,7 +219,7 @@ class Boxes:
             given = dict(step.parameters)
             if step.name == "table":
                 given = _narrowed(given, number, box, places)
-            operands = [one if one.number is None else Operand(one.number, steps[one.number].fact)
+            operands = [one if one.number is None else TracedOperand(one.number, steps[one.number].fact)
                         for one in step.operands]  # fmt: skip
             with np.errstate(all="ignore"):
                 fact = OPERATIONS[step.name].rule(setting, operands, given)
@@ -274,13 +274,13 @@ def _statistics_of_tables(steps: Sequence[Step], needed: Sequence[int]) -> set[i
             if steps[mask].name == "table"}  # fmt: skip
 
 
-def _side(step: Step, i: int) -> Side:
+def _side(step: Step, i: int) -> BoxSide:
     given = step.parameters
     values = given["values"]
     if given["dtype"] == "category":
-        return Side(0.0, 0.0, bool(given["missing"][i]), values=tuple(values) if values is not None else None)
+        return BoxSide(0.0, 0.0, bool(given["missing"][i]), values=tuple(values) if values is not None else None)
     whole = np.dtype(given["dtype"]).kind in "iub"
-    return Side(float(given["low"][i]), float(given["high"][i]), bool(given["missing"][i]), whole)
+    return BoxSide(float(given["low"][i]), float(given["high"][i]), bool(given["missing"][i]), whole)
 
 
 def _narrowed(given: dict[str, Any], number: int, box: Box, places: Mapping[Dimension, int]) -> dict[str, Any]:
@@ -336,7 +336,7 @@ class _Work:
     known: Mapping[int, Forms]
     cuts: list[tuple[int, float]]
 
-    def forms_of(self, number: int, step: Step, operands: Sequence[Operand], fact: Rows | Total) -> Forms:
+    def forms_of(self, number: int, step: Step, operands: Sequence[TracedOperand], fact: Rows | Total) -> Forms:
         """The forms of an operation; None in each place where none is known."""
         if step.name == "table":
             return self._of_table(number, step, fact)
@@ -353,7 +353,7 @@ class _Work:
                 flat[i] = Form(Fraction(0), ((place, Fraction(1)),))
         return flat.reshape(found.shape)
 
-    def of(self, operand: Operand, shape: tuple[int, ...]) -> Forms:
+    def of(self, operand: TracedOperand, shape: tuple[int, ...]) -> Forms:
         """The forms of an operand, as it is broadcast to a shape."""
         if operand.number is not None:
             found = self.known[operand.number]
@@ -404,7 +404,7 @@ class _Work:
         return answer
 
 
-Rule: TypeAlias = "Callable[[_Work, Step, Sequence[Operand], Any], Forms | None]"
+Rule: TypeAlias = "Callable[[_Work, Step, Sequence[TracedOperand], Any], Forms | None]"
 FORMS: Final[dict[str, Rule]] = {}
 """How each operation carries forms on; of those that are not here, bounds count."""
 
@@ -434,7 +434,7 @@ _TRUE, _FALSE = Form(Fraction(1)), Form(Fraction(0))
 
 
 @_covers("elementwise")
-def _elementwise(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> Forms | None:
+def _elementwise(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     name = str(step.parameters["name"])
     if any(isinstance(one.fact, Rows) and one.fact.dtype == "category" for one in operands) or not all(
         one.fact is not None or np.asarray(one.value).dtype.kind in "biuf" for one in operands
@@ -524,7 +524,7 @@ _ELEMENTS: Final[dict[str, Callable[..., Form | None]]] = {
 
 
 @_covers("where")
-def _where(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> Forms | None:
+def _where(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     if any(isinstance(one.fact, Rows) and one.fact.dtype == "category" for one in operands):
         return None
     return _mapped_some(
@@ -542,7 +542,7 @@ def _mapped_some(function: Callable[..., Form | None], *arrays: Forms) -> Forms:
 
 
 @_covers("index")
-def _index(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> Forms | None:
+def _index(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     picked: Any = work.of(operands[0], operands[0].fact.shape)[key_from_json(step.parameters["key"])]  # type: ignore[union-attr]
     if isinstance(picked, np.ndarray):
         return np.array(picked, dtype=object)
@@ -552,12 +552,12 @@ def _index(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> 
 
 
 @_covers("select", "fill", "drop missing")
-def _same(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> Forms | None:
+def _same(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     return np.array(work.of(operands[0], fact.shape))  # None where it may be missing
 
 
 @_covers("astype")
-def _astype(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> Forms | None:
+def _astype(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     forms, kind = work.of(operands[0], fact.shape), np.dtype(fact.dtype)
     if kind.kind == "f" and kind.itemsize == 8:
         return np.array(forms)
@@ -568,14 +568,14 @@ def _astype(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) ->
 
 
 @_covers("columns")
-def _columns(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> Forms | None:
+def _columns(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     parts = [work.of(one, one.fact.shape) for one in operands]  # type: ignore[union-attr]
     parts = [one[None] if step.parameters["new"] else np.atleast_1d(one) for one in parts]
     return np.array(np.concatenate(parts), dtype=object)
 
 
 @_covers("along the row")
-def _along_the_row(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> Forms | None:
+def _along_the_row(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     name, axis = str(step.parameters["name"]), int(step.parameters["axis"])
     if name not in ("sum", "mean"):
         return None
@@ -596,7 +596,7 @@ def _sum_of(forms: Iterable[Form]) -> Form:
 
 
 @_covers("row times matrix")
-def _row_times_matrix(work: _Work, step: Step, operands: Sequence[Operand], fact: Rows) -> Forms | None:
+def _row_times_matrix(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     matrix = np.asarray(operands[1].value, dtype=np.float64)
     forms = work.of(operands[0], operands[0].fact.shape)  # type: ignore[union-attr]
     if not np.isfinite(matrix).all() or any(one is None for one in forms):
@@ -612,7 +612,7 @@ def _row_times_matrix(work: _Work, step: Step, operands: Sequence[Operand], fact
 
 
 @_covers("sum", "mean")
-def _sum(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _sum(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     rows = operands[0].fact
     assert isinstance(rows, Rows)
     selected = work.selected(rows)
@@ -634,7 +634,7 @@ def _sum(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> F
 
 
 @_covers("count")
-def _count(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _count(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     rows = operands[0].fact
     assert isinstance(rows, Rows)
     selected = work.selected(rows)
@@ -644,7 +644,7 @@ def _count(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) ->
 
 
 @_covers("groups", "bincount", "histogram")
-def _groups(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _groups(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     key = operands[0].fact
     assert isinstance(key, Rows)
     selected = work.selected(key)
@@ -697,7 +697,7 @@ def _inside(work: _Work, key: Rows, form: Form | None, cell: Cell) -> bool | Non
 
 
 @_covers("product of columns")
-def _product(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _product(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     one, other = (operand.fact for operand in operands)
     assert isinstance(one, Rows)
     assert isinstance(other, Rows)
@@ -718,7 +718,7 @@ def _exactly(forms: Forms) -> Forms:
 
 
 @_covers("move")
-def _move(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _move(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     name, shape = str(step.parameters["name"]), fact.shape
     if name in ("multiply", "true_divide"):
         forms, factors = [work.of(one, shape) for one in operands]
@@ -738,12 +738,12 @@ def _move(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> 
 
 
 @_covers("negative")
-def _negative(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _negative(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     return _mapped(lambda one: one.times(Fraction(-1)), work.of(operands[0], fact.shape))
 
 
 @_covers("pick")
-def _pick(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _pick(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     assert operands[0].number is not None
     flat = work.known[operands[0].number].ravel()
     places = np.array(step.parameters["places"], dtype=np.int64)
@@ -751,7 +751,7 @@ def _pick(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> 
 
 
 @_covers("stack")
-def _stack(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _stack(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     parts: list[Any] = []
     for one in operands:
         parts += work.known[one.number].ravel().tolist() if one.number is not None else [_FALSE] * np.size(one.value)
@@ -762,7 +762,7 @@ def _stack(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) ->
 
 
 @_covers("sum of coordinates")
-def _sum_of_coordinates(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _sum_of_coordinates(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     assert operands[0].number is not None
     flat: Any = _exactly(work.known[operands[0].number]).ravel()
     groups = step.parameters["groups"]
@@ -774,7 +774,7 @@ def _sum_of_coordinates(work: _Work, step: Step, operands: Sequence[Operand], fa
 
 
 @_covers("times matrix")
-def _times_matrix(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _times_matrix(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     assert operands[0].number is not None
     flat = _exactly(work.known[operands[0].number]).ravel()
     factors = np.asarray(operands[1].value, dtype=np.float64)
@@ -787,13 +787,13 @@ def _times_matrix(work: _Work, step: Step, operands: Sequence[Operand], fact: To
 
 
 @_covers("not steeper", "absolute")
-def _not_steeper(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _not_steeper(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     """max, min, clip and abs: |h(s) - h(t)| <= |s - t|."""
     return _mapped(lambda one: replace(one, steeper=True), work.of(operands[0], fact.shape))
 
 
 @_covers("converted")
-def _converted(work: _Work, step: Step, operands: Sequence[Operand], fact: Total) -> Forms | None:
+def _converted(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
     before = operands[0].fact
     assert isinstance(before, Total)
     if np.dtype(fact.dtype).kind in "iu" and np.dtype(before.dtype).kind == "f":
@@ -801,4 +801,4 @@ def _converted(work: _Work, step: Step, operands: Sequence[Operand], fact: Total
     return np.array(work.of(operands[0], fact.shape))
 
 
-__all__ = ["FORMS", "Box", "Boxes", "Evaluated", "Form", "Forms", "NotCovered", "Side"]
+__all__ = ["FORMS", "Box", "BoxSide", "Boxes", "Evaluated", "Form", "Forms", "NotCovered"]

@@ -4,7 +4,7 @@
 `Total`: a statistic f. For every dataset D and every record r, f(D with r) - f(D) lies in [low, high], coordinate by
 coordinate, so under replacement f(D') - f(D) lies in [low - high, high - low]: from D to D' one record goes and another
 comes. A coordinate with a support does not move unless the record lies in it: cells of a histogram, groups, masks.
-`Noise`: draws of one law that nothing has used yet. What was noised is no fact: it is free.
+`NoiseFact`: draws of one law that nothing has used yet. What was noised is no fact: it is free.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def added(one: Terms, other: Terms, times: Fraction = Fraction(1)) -> Terms:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Noise:
+class NoiseFact:
     """Draws of one law: independent ones that are used once, or sums of Gaussian ones.
 
     Attributes:
@@ -278,22 +278,22 @@ class Noise:
             return found
         return [number for one in self.terms for number, _ in one]
 
-    def picked(self, places: NDArray[np.int64]) -> Noise:
+    def picked(self, places: NDArray[np.int64]) -> NoiseFact:
         """Coordinates by their places, in the shape of these; some may occur several times."""
         flat = places.ravel().tolist()
         terms = None if self.terms is None else tuple(self.terms[i] for i in flat)
-        return Noise(self.law, self.parameter, np.asarray(self.numbers.ravel()[places]),
+        return NoiseFact(self.law, self.parameter, np.asarray(self.numbers.ravel()[places]),
                      np.asarray(self.scale.ravel()[places]), terms)  # fmt: skip
 
-    def broadcast(self, shape: tuple[int, ...]) -> Noise:
+    def broadcast(self, shape: tuple[int, ...]) -> NoiseFact:
         """The same draws for every place along new axes."""
         return self.picked(np.broadcast_to(np.arange(self.scale.size).reshape(self.shape), shape))
 
-    def mixed(self) -> Noise:
+    def mixed(self) -> NoiseFact:
         """The same, as sums of draws."""
         assert self.terms is not None
         spread = [float(sum((factor * factor for _, factor in one), Fraction(0))) ** 0.5 for one in self.terms]
-        return Noise(MIXED, None, self.numbers, np.array(spread).reshape(self.shape), self.terms)
+        return NoiseFact(MIXED, None, self.numbers, np.array(spread).reshape(self.shape), self.terms)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -304,15 +304,15 @@ class Noise:
         return {**head, "numbers": self.numbers.ravel().tolist(), "scale": _numbers(self.scale)}
 
 
-def sums_of_draws(terms: Sequence[Terms], shape: tuple[int, ...]) -> Noise:
+def sums_of_draws(terms: Sequence[Terms], shape: tuple[int, ...]) -> NoiseFact:
     """Gaussian noise that is a sum of draws in each coordinate; where each is one draw, with its scale."""
     first = np.array([one[0][0] if one else -1 for one in terms], dtype=np.int64).reshape(shape)
     spread = [abs(float(one[0][1])) if len(one) == 1 else
               float(sum((factor * factor for _, factor in one), Fraction(0))) ** 0.5 for one in terms]  # fmt: skip
-    return Noise("gaussian", None, first, np.array(spread).reshape(shape), tuple(terms))
+    return NoiseFact("gaussian", None, first, np.array(spread).reshape(shape), tuple(terms))
 
 
-Fact: TypeAlias = Rows | Total | Noise
+Fact: TypeAlias = Rows | Total | NoiseFact
 
 
 def supports_of(shape: tuple[int, ...], support: Support = ALWAYS) -> tuple[Support, ...]:
@@ -335,7 +335,7 @@ def fact_from_json(given: dict[str, Any]) -> Fact:
             terms = tuple(tuple((int(n), Fraction(factor)) for n, factor in one) for one in given["terms"])
             return sums_of_draws(terms, shape).mixed()
         numbers = np.array(given["numbers"], dtype=np.int64).reshape(shape)
-        return Noise(given["law"], given["parameter"], numbers, floats("scale"))
+        return NoiseFact(given["law"], given["parameter"], numbers, floats("scale"))
     norm = None if given["norm"] is None else Norm(int(given["norm"][0]), float(given["norm"][1]))
     if given["kind"] == "total":
         supports = tuple(support(one) for one in given["supports"])

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
 
-from dpverdict.audit.tracing.rules.boxes import Box, Boxes, Form, NotCovered, Side
+from dpverdict.audit.tracing.rules.boxes import Box, Boxes, BoxSide, Form, NotCovered
 
 MOST_BOXES: Final = 400
 """That are looked at, for each of the two parts."""
@@ -259,7 +259,7 @@ class _Search:
         return min(options, key=lambda one: one[:2])[2] if options else None
 
 
-def _width(side: Side, whole: Side) -> float:
+def _width(side: BoxSide, whole: BoxSide) -> float:
     """Of a side, as a share of that of all records: what decides where no cut lowers the bound."""
     if side.missing or side.values is not None:
         return 3.0
@@ -269,15 +269,15 @@ def _width(side: Side, whole: Side) -> float:
     return (side.high - side.low) / (whole.high - whole.low if known else 2 * LARGE)
 
 
-def _finite(side: Side) -> Side:
+def _finite(side: BoxSide) -> BoxSide:
     """A point that is no infinite number."""
     if side.low > side.high or side.values is not None:
         return side
     low = min(max(side.low, -LARGE), LARGE) if math.isinf(side.low) else side.low
-    return Side(low, low, side.missing, side.whole)
+    return BoxSide(low, low, side.missing, side.whole)
 
 
-def _with(boxes: tuple[Box, ...], which: int, place: int, side: Side) -> tuple[Box, ...]:
+def _with(boxes: tuple[Box, ...], which: int, place: int, side: BoxSide) -> tuple[Box, ...]:
     box = boxes[which]
     return (*boxes[:which], (*box[:place], side, *box[place + 1 :]), *boxes[which + 1 :])
 

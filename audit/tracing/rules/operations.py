@@ -27,7 +27,7 @@ def refuse(what: str, remedy: str = "") -> NoReturn:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Operand:
+class TracedOperand:
     """What an operation is applied to.
 
     Attributes:
@@ -55,7 +55,7 @@ class Step:
     """
 
     name: str
-    operands: tuple[Operand, ...]
+    operands: tuple[TracedOperand, ...]
     parameters: Mapping[str, Any]
     fact: Fact
     line: str
@@ -85,7 +85,7 @@ class Setting:
         return fact
 
 
-Rule: TypeAlias = "Callable[[Setting, Sequence[Operand], Mapping[str, Any]], Fact]"
+Rule: TypeAlias = "Callable[[Setting, Sequence[TracedOperand], Mapping[str, Any]], Fact]"
 
 
 @final
@@ -114,7 +114,7 @@ def operation(name: str, reason: str, domain: str = "") -> Callable[[Rule], Rule
     """Register the rule of an operation."""
 
     def registered(rule: Rule) -> Rule:
-        def noted(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+        def noted(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
             fact = rule(setting, operands, given)
             return replace(fact, origin=(setting, len(setting.steps))) if isinstance(fact, Total) else fact
 

@@ -13,7 +13,7 @@ import numpy as np
 from dpverdict.audit.tracing.rules import bounds
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval
 from dpverdict.audit.tracing.rules.facts import Cell, Fact, Norm, Rows, Support, both
-from dpverdict.audit.tracing.rules.operations import Operand, Setting, Step, operation, refuse
+from dpverdict.audit.tracing.rules.operations import Setting, Step, TracedOperand, operation, refuse
 
 _EXACT_FLOATS: Final = 2.0**53
 _STAYING: Final = ("maximum", "minimum", "fmax", "fmin", "positive", "sign")
@@ -28,7 +28,7 @@ _JOINING: Final = ("logical_and", "logical_or", "logical_not", "bitwise_and", "b
 _MIRRORED: Final = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
 
-def the_rows(operands: Sequence[Operand]) -> list[Rows]:
+def the_rows(operands: Sequence[TracedOperand]) -> list[Rows]:
     """The facts of operands that are records, which are the same records."""
     found = [one.fact for one in operands if isinstance(one.fact, Rows)]
     if any(one.masks != found[0].masks for one in found):
@@ -66,7 +66,7 @@ def must_fit(found: Interval, dtype: str) -> Interval:
 
 
 @operation("table", "a column of the table holds what the schema says")
-def table(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def table(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A column, or all columns side by side."""
     low, high = (np.array([float(one) for one in given[name]]) for name in ("low", "high"))
     found = Interval.of(low, high, np.array(given["missing"], dtype=np.bool_))
@@ -77,7 +77,7 @@ def table(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any
 
 
 @operation("elementwise", "g(record) is a function of the entries of the same record; bounds by interval arithmetic")
-def elementwise(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def elementwise(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """An elementwise function of NumPy."""
     name, dtype = str(given["name"]), str(given["dtype"])
     rows = the_rows(operands)
@@ -133,7 +133,7 @@ def _is_number(fact: Rows) -> bool:
     return np.dtype(fact.dtype).kind in "biuf" if fact.dtype != "category" else False
 
 
-def _compared_exactly(operands: Sequence[Operand], *, truths: bool) -> bool:
+def _compared_exactly(operands: Sequence[TracedOperand], *, truths: bool) -> bool:
     """Whether bounds decide a comparison, or what joins truth values: texts have none, and others round constants."""
     kinds = ("bool",) if truths else ("bool", "int64", "float64")
     return all(
@@ -143,7 +143,7 @@ def _compared_exactly(operands: Sequence[Operand], *, truths: bool) -> bool:
     )  # fmt: skip
 
 
-def _of_categories(name: str, operands: Sequence[Operand]) -> Interval | None:
+def _of_categories(name: str, operands: Sequence[TracedOperand]) -> Interval | None:
     """Whether an entry of a category equals a public value, where that is known of all entries, or of none."""
     facts = [one.fact for one in operands if isinstance(one.fact, Rows)]
     public = [np.ravel(one.value).tolist() for one in operands if one.fact is None]
@@ -154,7 +154,9 @@ def _of_categories(name: str, operands: Sequence[Operand]) -> Interval | None:
     return Interval.of(low, high) if name == "equal" else Interval.of(1 - high, 1 - low)
 
 
-def _support(setting: Setting, name: str, operands: Sequence[Operand], found: Interval) -> tuple[Support | None, bool]:
+def _support(
+    setting: Setting, name: str, operands: Sequence[TracedOperand], found: Interval
+) -> tuple[Support | None, bool]:
     """When a value may differ from 0 (false), and whether it is true exactly then."""
     known = [(one.fact.support, one.fact.exact) for one in operands if isinstance(one.fact, Rows)]
     match name:
@@ -185,7 +187,7 @@ def _support(setting: Setting, name: str, operands: Sequence[Operand], found: In
             return None, False
 
 
-def _cell(name: str, operands: Sequence[Operand]) -> Cell | None:
+def _cell(name: str, operands: Sequence[TracedOperand]) -> Cell | None:
     """The cell of a column that a comparison with a public number, or a public text, picks."""
     if len(operands) != 2 or sum(one.fact is not None for one in operands) != 1:
         return None
@@ -210,7 +212,7 @@ def _cell(name: str, operands: Sequence[Operand]) -> Cell | None:
     return _COMPARED[name if first else _MIRRORED[name]](float(value))
 
 
-def _norm(setting: Setting, name: str, operands: Sequence[Operand]) -> Norm | None:
+def _norm(setting: Setting, name: str, operands: Sequence[TracedOperand]) -> Norm | None:
     """x / maximum(1, |x|/C) and x * minimum(1, C/|x|) have a norm of at most C."""
     if name == "negative":
         return operands[0].fact.norm if isinstance(operands[0].fact, Rows) else None
@@ -273,7 +275,7 @@ def _made_larger(setting: Setting, step: Step) -> int | None:
 
 
 @operation("clipped by norm", "x / max(1, |x|/C) and x * min(1, C/|x|) have a norm of at most C", "finite columns")
-def clipped_by_norm(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def clipped_by_norm(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """What `elementwise` gives, where the norm bounds every entry too, and nothing is divided by 0."""
     made = elementwise(setting, operands, given)
     assert isinstance(made, Rows)
@@ -286,7 +288,7 @@ def clipped_by_norm(setting: Setting, operands: Sequence[Operand], given: Mappin
     return replace(made, low=low, high=high, missing=np.zeros(low.shape, dtype=np.bool_))
 
 
-def _is_factor(setting: Setting, one: Operand) -> bool:
+def _is_factor(setting: Setting, one: TracedOperand) -> bool:
     step = setting.steps[one.number] if one.number is not None else None
     while step is not None and step.name == "index" and step.operands[0].number is not None:
         step = setting.steps[step.operands[0].number]
@@ -294,7 +296,7 @@ def _is_factor(setting: Setting, one: Operand) -> bool:
 
 
 @operation("row norm", "a function of the entries of one record", "l1 or l2, along the columns")
-def row_norm(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def row_norm(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """The norm of each row."""
     (fact,) = the_rows(operands)
     if len(fact.shape) != 1:
@@ -308,7 +310,7 @@ def row_norm(setting: Setting, operands: Sequence[Operand], given: Mapping[str, 
 
 
 @operation("select", "a record is in or out by its own entries alone", "a mask of the same records, without gaps")
-def select(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def select(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """The records where a mask is true."""
     rows, mask = the_rows(operands)
     if np.dtype(mask.dtype).kind != "b" or mask.shape != () or mask.missing.any():
@@ -320,7 +322,7 @@ def select(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
 
 @operation("sampled", "whether a draw of each record, independent of all else, is below a rate",
            "rng.random(len(x)) < q of all records of x")  # fmt: skip
-def sampled(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def sampled(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """The mask of a Poisson sample: a truth value that has a random number for each record."""
     (fact,) = the_rows(operands)
     rate = Fraction(given["rate"])
@@ -332,7 +334,7 @@ def sampled(setting: Setting, operands: Sequence[Operand], given: Mapping[str, A
 
 
 @operation("isin", "a function of the entry of one record", "public values, none of them missing")
-def isin(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def isin(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """Whether an entry is one of some values."""
     fact, values = operands[0].fact, operands[1].value
     assert isinstance(fact, Rows)
@@ -354,7 +356,7 @@ def isin(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
 
 
 @operation("is missing", "a function of the entry of one record")
-def is_missing(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def is_missing(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """Whether an entry is missing."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
@@ -367,7 +369,7 @@ def is_missing(setting: Setting, operands: Sequence[Operand], given: Mapping[str
 
 
 @operation("where", "one of two functions of the same record", "a condition on the same records")
-def where(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def where(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """where(condition, a, b)."""
     rows = the_rows(operands)
     condition = operands[0].fact
@@ -405,7 +407,7 @@ def where(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any
 
 
 @operation("index", "picks entries of the row of each record", "a public index of columns")
-def index(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def index(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """x[:, key]."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
@@ -446,7 +448,7 @@ def key_from_json(given: Any) -> Any:
 
 
 @operation("astype", "a function of the entry of one record", "integers that fit, without gaps")
-def astype(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def astype(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """Another dtype."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
@@ -465,7 +467,7 @@ def astype(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
 
 
 @operation("fill", "a function of the entry of one record")
-def fill(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def fill(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A public number in place of what is missing."""
     fact, value = operands[0].fact, operands[1].value
     assert isinstance(fact, Rows)
@@ -482,7 +484,7 @@ def fill(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
 
 
 @operation("fill null", "a function of the entry of one record; NaN stays", "a column of floats in polars")
-def fill_null(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def fill_null(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A public number in place of null, where an entry may be NaN too."""
     fact, value = operands[0].fact, float(operands[1].value)
     assert isinstance(fact, Rows)
@@ -495,7 +497,7 @@ def fill_null(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
 
 
 @operation("fill nan", "a function of the entry of one record", "of a column whose null was filled just before")
-def fill_nan(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def fill_nan(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A public number in place of NaN, where no entry is null any more."""
     number = operands[0].number
     assert number is not None
@@ -507,7 +509,7 @@ def fill_nan(setting: Setting, operands: Sequence[Operand], given: Mapping[str, 
 
 
 @operation("drop missing", "records were selected by not being missing there", "a selection by ~isna() of the column")
-def drop_missing(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def drop_missing(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """What is known of a column of records that were selected by not being missing in it."""
     fact, number = operands[0].fact, operands[0].number
     assert isinstance(fact, Rows)
@@ -534,7 +536,7 @@ def _tests_for_gaps(setting: Setting, mask: int, column: int | None) -> bool:
 
 
 @operation("remainder", "a function of the entry of one record, from 0 to the divisor", "a public divisor > 0")
-def remainder(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def remainder(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """x % divisor, which has the sign of the divisor; NaN of what is infinite."""
     fact, divisor = operands[0].fact, float(operands[1].value)
     assert isinstance(fact, Rows)
@@ -556,7 +558,7 @@ def remainder(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
 
 
 @operation("map", "a function of the entry of one record", "a public dictionary")
-def mapped(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A dictionary applied to each entry; what it does not hold is missing."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
@@ -580,7 +582,7 @@ def mapped(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
 
 
 @operation("digitize", "a function of the entry of one record", "public edges, increasing; no gaps")
-def digitized(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def digitized(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """The number of the bin of each entry."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
@@ -592,7 +594,7 @@ def digitized(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
 
 
 @operation("along the row", "a function of the entries of one record", "sum, mean, max, min along the columns")
-def along_the_row(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def along_the_row(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A sum, mean, maximum or minimum of the entries of each record."""
     (fact,) = the_rows(operands)
     axis, name = int(given["axis"]), str(given["name"])
@@ -611,7 +613,7 @@ def along_the_row(setting: Setting, operands: Sequence[Operand], given: Mapping[
 
 
 @operation("row times matrix", "a function of the entries of one record", "a public matrix or vector")
-def row_times_matrix(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def row_times_matrix(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """x @ W of public W."""
     (fact,) = the_rows(operands)
     matrix = np.asarray(operands[1].value, dtype=np.float64)
@@ -628,7 +630,7 @@ def row_times_matrix(setting: Setting, operands: Sequence[Operand], given: Mappi
 
 
 @operation("columns", "the entries of one record side by side", "columns of the same records")
-def columns(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def columns(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """Columns side by side, along the first axis of a row."""
     rows = the_rows(operands)
     if len(rows) != len(operands) or not all(_is_number(one) for one in rows):

@@ -24,7 +24,7 @@ from dpverdict.audit.tracing.rules.facts import (
     both,
     supports_of,
 )
-from dpverdict.audit.tracing.rules.operations import Operand, Setting, operation, refuse
+from dpverdict.audit.tracing.rules.operations import Setting, TracedOperand, operation, refuse
 from dpverdict.audit.tracing.rules.records import interval_of, the_rows
 
 MOST_RECORDS: Final = 2.0**33
@@ -35,7 +35,7 @@ MOST_COORDINATES: Final = 20_000
 _NONE: Final = np.zeros(())
 
 
-def the_total(operand: Operand) -> Total:
+def the_total(operand: TracedOperand) -> Total:
     """The fact of a statistic, which is no weight of a choice."""
     fact = operand.fact
     if not isinstance(fact, Total):
@@ -75,7 +75,7 @@ def support_of_masks(setting: Setting, fact: Rows) -> Support:
 
 
 @operation("sum", "f(D with r) - f(D) = g(r)", "bounded entries without gaps; float64 or int64")
-def sum_of_records(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def sum_of_records(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """The sum over the records, of each entry of a row or of all of them."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
@@ -96,7 +96,7 @@ def sum_of_records(setting: Setting, operands: Sequence[Operand], given: Mapping
 
 
 @operation("mean", "the sum over a public number of records", "replace-one with records in the schema, no selection")
-def mean_of_records(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def mean_of_records(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """The mean over the records."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
@@ -118,7 +118,7 @@ def _quotient_up(number: float, count: float) -> float:
 
 
 @operation("count", "f(D with r) - f(D) is 1 for a record that is selected, else 0")
-def count(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def count(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """How many records there are, of those where an entry is present if that is asked for."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
@@ -129,7 +129,7 @@ def count(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any
 
 
 @operation("groups", "a record is in one group by its own entry, so only that coordinate moves", "known groups")
-def groups(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def groups(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A count, or a sum, for each of some public values of one column: bincount, groupby, value_counts."""
     key = operands[0].fact
     assert isinstance(key, Rows)
@@ -144,7 +144,7 @@ def groups(setting: Setting, operands: Sequence[Operand], given: Mapping[str, An
 
 
 @operation("groups of several columns", "a record is in one group by its own entries", "known groups")
-def groups_of_several(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def groups_of_several(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A count, or a sum, for each of some public combinations of values of several columns."""
     size = int(given["keys"])
     rows = the_rows(operands)
@@ -177,7 +177,7 @@ def _each_cell(weights: Rows | None, size: int) -> Interval:
 
 
 @operation("bincount", "a record is in one cell", "integers from 0 to minlength - 1, by type or clip")
-def bincount(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def bincount(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """np.bincount."""
     key = operands[0].fact
     size = int(given["size"])
@@ -191,7 +191,7 @@ def bincount(setting: Setting, operands: Sequence[Operand], given: Mapping[str, 
 
 
 @operation("histogram", "a record is in one bin", "public edges, or a number of bins with a range; no gaps")
-def histogram(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def histogram(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """np.histogram."""
     key = operands[0].fact
     assert isinstance(key, Rows)
@@ -215,7 +215,7 @@ def histogram(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
 
 
 @operation("product of columns", "the sum over records of products of the entries of each", "bounded columns")
-def product_of_columns(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def product_of_columns(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """x.T @ y."""
     one, other = the_rows(operands)
     if len(one.shape) > 1 or len(other.shape) > 1 or "category" in (one.dtype, other.dtype):
@@ -290,7 +290,7 @@ def sum_of_coordinates(parts: Sequence[tuple[float, float, Support]]) -> tuple[f
 
 
 @operation("move", "public numbers do not move, and moves add up", "plus, minus, times or over a public number")
-def move(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def move(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """+, -, * and / of statistics and public values."""
     name = str(given["name"])
     totals = [the_total(one) for one in operands if one.fact is not None]
@@ -381,14 +381,14 @@ def coordinates(fact: Total) -> list[tuple[float, float, Support]]:
 
 
 @operation("negative", "moves the other way")
-def negative(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def negative(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """-f."""
     fact = the_total(operands[0])
     return _fits(replace(fact, low=-fact.high, high=-fact.low, dtype=given["dtype"]))
 
 
 @operation("pick", "coordinates in another order or shape, or some of them", "a public index")
-def pick(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def pick(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """Coordinates by their places."""
     fact = operands[0].fact
     assert isinstance(fact, Total)
@@ -407,7 +407,7 @@ def pick(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]
 
 
 @operation("stack", "coordinates of several statistics side by side")
-def stack(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def stack(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """Statistics and public numbers in one array."""
     parts: list[tuple[float, float, Support]] = []
     facts = [one.fact for one in operands if isinstance(one.fact, Total)]
@@ -429,7 +429,7 @@ def stack(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any
 
 
 @operation("sum of coordinates", "moves add up; of cells of one column, a record moves one")
-def sum_along(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def sum_along(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A sum over axes, a mean over axes, or a cumulative sum."""
     fact = the_total(operands[0])
     flat = coordinates(fact)
@@ -442,7 +442,7 @@ def sum_along(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
 
 
 @operation("times matrix", "moves times public numbers add up", "a public matrix")
-def times_matrix(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def times_matrix(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A linear map of the coordinates, given as one row of factors for each new coordinate."""
     fact = the_total(operands[0])
     flat = coordinates(fact)
@@ -461,7 +461,7 @@ def times_matrix(setting: Setting, operands: Sequence[Operand], given: Mapping[s
 
 
 @operation("not steeper", "max, min and clip with public numbers never fall, and never move further", "public bounds")
-def not_steeper(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def not_steeper(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """maximum, minimum and clip: of one coordinate and a public number."""
     fact = the_total(operands[0])
     shape = np.broadcast_shapes(fact.shape, np.shape(operands[1].value))
@@ -473,7 +473,7 @@ def not_steeper(setting: Setting, operands: Sequence[Operand], given: Mapping[st
 
 
 @operation("absolute", "never moves further than its argument")
-def absolute(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def absolute(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """|f|."""
     fact = the_total(operands[0])
     size = np.maximum(np.abs(fact.low), np.abs(fact.high))
@@ -481,7 +481,7 @@ def absolute(setting: Setting, operands: Sequence[Operand], given: Mapping[str, 
 
 
 @operation("rounded", "never falls, so it moves by at most the next whole number", "floor, ceil or trunc")
-def rounded(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def rounded(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """floor(f + d) - floor(f) lies between floor(d) and ceil(d); the same holds of ceil; trunc, of 0 too."""
     fact = the_total(operands[0])
     low, high = np.minimum(np.floor(fact.low), 0.0), np.maximum(np.ceil(fact.high), 0.0)
@@ -489,7 +489,7 @@ def rounded(setting: Setting, operands: Sequence[Operand], given: Mapping[str, A
 
 
 @operation("converted", "the same number in another dtype", "float64, or an integer as int64")
-def converted(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def converted(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """astype."""
     fact = the_total(operands[0])
     kind = np.dtype(given["dtype"])
@@ -502,13 +502,13 @@ def converted(setting: Setting, operands: Sequence[Operand], given: Mapping[str,
 
 
 @operation("from the largest", "the same number is taken from every score: the choice does not see it", "one vector")
-def from_the_largest(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def from_the_largest(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """scores - scores.max(), known up to a common shift."""
     return replace(the_total(operands[0]), up_to_a_shift=True)
 
 
 @operation("weights", "exp of a score, of which the quotients count")
-def weights(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def weights(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """exp(scores): the fact is that of the scores."""
     fact = operands[0].fact
     assert isinstance(fact, Total)
@@ -518,7 +518,7 @@ def weights(setting: Setting, operands: Sequence[Operand], given: Mapping[str, A
 
 
 @operation("normalised weights", "divided by their sum, which the choice does not see", "all weights of one vector")
-def normalised_weights(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def normalised_weights(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """w / w.sum()."""
     fact = operands[0].fact
     assert isinstance(fact, Total)
@@ -526,11 +526,11 @@ def normalised_weights(setting: Setting, operands: Sequence[Operand], given: Map
 
 
 @operation("scaled scores", "scores known up to a shift, times a public number")
-def scaled_scores(setting: Setting, operands: Sequence[Operand], given: Mapping[str, Any]) -> Fact:
+def scaled_scores(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """Times or over a public number, of scores from which their largest was taken."""
     fact = operands[0].fact
     assert isinstance(fact, Total)
     plain = replace(fact, up_to_a_shift=False)
-    made = move(setting, [Operand(operands[0].number, plain), operands[1]], given)
+    made = move(setting, [TracedOperand(operands[0].number, plain), operands[1]], given)
     assert isinstance(made, Total)
     return replace(made, up_to_a_shift=True)

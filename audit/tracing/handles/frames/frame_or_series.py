@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final, NoReturn
 
 from dpverdict.audit.tracing.handles.released import Followed
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 
 SEE: Final = "what is covered is listed in docs/reference_tracing.md"
 INSTEAD: Final = {
@@ -41,7 +41,7 @@ class FrameOrSeries(Followed):
 
     __slots__ = ()
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
-    _dpv_tape: Tape
+    _dpv_tape: RunTape
     _dpv_selection: ClassVar[str]
     _dpv_copy: ClassVar[str]
 

@@ -37,7 +37,7 @@ from dpverdict.audit.tracing.handles.frames.series import (
 )
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 
 _COMPARE: Final[dict[Any, Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
@@ -50,7 +50,7 @@ class FollowedFrame(PandasHandle):
 
     __slots__ = ("_dpv_columns", "_dpv_index", "_dpv_owned", "_dpv_shown", "_dpv_tape")
 
-    def __init__(self, tape: Tape, columns: dict[Any, FollowedArray], index: Any, *, owned: bool) -> None:
+    def __init__(self, tape: RunTape, columns: dict[Any, FollowedArray], index: Any, *, owned: bool) -> None:
         object.__setattr__(self, "_dpv_tape", tape)
         object.__setattr__(self, "_dpv_columns", dict(columns))
         object.__setattr__(self, "_dpv_index", index)
@@ -425,6 +425,6 @@ class _Located:
         frame[name] = frame._column(name).mask(rows, value)
 
 
-def frame_of(tape: Tape, columns: dict[Any, FollowedArray], sample: Any) -> FollowedFrame:
+def frame_of(tape: RunTape, columns: dict[Any, FollowedArray], sample: Any) -> FollowedFrame:
     """The frame that a function is handed."""
     return FollowedFrame(tape, columns, "table", owned=False)

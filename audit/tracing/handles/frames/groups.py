@@ -20,7 +20,7 @@ from dpverdict.audit.tracing.handles.arrays import (
 )
 from dpverdict.audit.tracing.handles.frames.series import PandasHandle, filled, groupings, pd, plain_label, series_of
 from dpverdict.audit.tracing.handles.released import Followed, Released
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 
 
 class Groups(PandasHandle):
@@ -29,7 +29,7 @@ class Groups(PandasHandle):
     __slots__ = ("_dpv_columns", "_dpv_keys", "_dpv_name", "_dpv_tape")
 
     def __init__(
-        self, tape: Tape, keys: tuple[FollowedArray, ...], columns: Mapping[Any, FollowedArray], name: Any
+        self, tape: RunTape, keys: tuple[FollowedArray, ...], columns: Mapping[Any, FollowedArray], name: Any
     ) -> None:
         self._dpv_tape, self._dpv_keys, self._dpv_columns, self._dpv_name = tape, keys, columns, name
 
@@ -106,7 +106,7 @@ class Grouped(PandasHandle):
 
     __slots__ = ("_dpv_keys", "_dpv_tape", "_dpv_weights", "_dpv_what")
 
-    def __init__(self, tape: Tape, keys: tuple[FollowedArray, ...], weights: Any, what: str) -> None:
+    def __init__(self, tape: RunTape, keys: tuple[FollowedArray, ...], weights: Any, what: str) -> None:
         self._dpv_tape, self._dpv_keys, self._dpv_weights, self._dpv_what = tape, keys, weights, what
 
     def reindex(self, labels: Any = None, *, index: Any = None, fill_value: Any = None, **given: Any) -> Any:
@@ -197,7 +197,7 @@ class GroupedTable(PandasHandle):
 
     __slots__ = ("_dpv_parts", "_dpv_tape")
 
-    def __init__(self, tape: Tape, parts: Mapping[Any, Grouped]) -> None:
+    def __init__(self, tape: RunTape, parts: Mapping[Any, Grouped]) -> None:
         self._dpv_tape, self._dpv_parts = tape, dict(parts)
 
     def reindex(self, labels: Any = None, *, index: Any = None, fill_value: Any = None, **given: Any) -> Any:
@@ -265,7 +265,7 @@ class TotalsTable(PandasHandle):
     __slots__ = ("_dpv_parts", "_dpv_tape")
     __array_priority__: float = 1600.0
 
-    def __init__(self, tape: Tape, parts: Mapping[Any, Any]) -> None:
+    def __init__(self, tape: RunTape, parts: Mapping[Any, Any]) -> None:
         self._dpv_tape, self._dpv_parts = tape, dict(parts)
 
     def __getitem__(self, key: Any) -> Any:

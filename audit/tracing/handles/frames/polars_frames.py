@@ -28,7 +28,7 @@ from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE,
 from dpverdict.audit.tracing.handles.frames.polars_trees import BINARY, UNARY, Columns, Tree, gaps, pl
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 from dpverdict.audit.tracing.rules.operations import refuse
 
 
@@ -45,7 +45,7 @@ class PolarsFrame(_Handle):
 
     __slots__ = ("_dpv_columns", "_dpv_lazy", "_dpv_tape")
 
-    def __init__(self, tape: Tape, columns: Mapping[str, Any], *, lazy: bool = False) -> None:
+    def __init__(self, tape: RunTape, columns: Mapping[str, Any], *, lazy: bool = False) -> None:
         self._dpv_tape, self._dpv_columns, self._dpv_lazy = tape, dict(columns), lazy
 
     @property  # type: ignore[misc]
@@ -355,7 +355,7 @@ class PolarsSeries(_Handle):
     __slots__ = ("_dpv_arr", "_dpv_tape", "name")
     __array_ufunc__ = None
 
-    def __init__(self, tape: Tape, array: FollowedArray, name: str) -> None:
+    def __init__(self, tape: RunTape, array: FollowedArray, name: str) -> None:
         self._dpv_tape, self._dpv_arr = tape, array
         self.name: str = name
 
@@ -437,11 +437,11 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "
     setattr(PolarsSeries, f"__{_name}__", _operator(f"__{_name}__"))
 
 
-def _series(tape: Tape, array: Any, name: str) -> Any:
+def _series(tape: RunTape, array: Any, name: str) -> Any:
     return PolarsSeries(tape, array, name) if is_rows(array) else array
 
 
-def polars_frame_of(tape: Tape, columns: Mapping[str, FollowedArray]) -> PolarsFrame:
+def polars_frame_of(tape: RunTape, columns: Mapping[str, FollowedArray]) -> PolarsFrame:
     """The frame that a function is handed."""
     return PolarsFrame(tape, columns)
 

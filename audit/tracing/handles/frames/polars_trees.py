@@ -34,7 +34,7 @@ from dpverdict.audit.tracing.handles.arrays import (
 from dpverdict.audit.tracing.handles.frames.frame_or_series import SEE
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 from dpverdict.audit.tracing.rules.facts import Rows
 
 pl: Final[Any] = library("polars", "the table of the schema is a frame of polars")
@@ -63,8 +63,8 @@ class Tree:
         columns: of the frame.
     """
 
-    def __init__(self, tape: Tape, columns: Columns) -> None:
-        self._dpv_tape: Tape = tape
+    def __init__(self, tape: RunTape, columns: Columns) -> None:
+        self._dpv_tape: RunTape = tape
         self.columns: Columns = columns
 
     def of(self, expression: Any) -> tuple[str, Any]:

@@ -25,7 +25,7 @@ from dpverdict.audit.tracing.handles.arrays import (
 from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, FrameOrSeries
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
-from dpverdict.audit.tracing.handles.tape import Tape
+from dpverdict.audit.tracing.handles.tape import RunTape
 from dpverdict.audit.tracing.rules.facts import Rows
 
 pd: Final[Any] = library("pandas", "the table of the schema is a frame of pandas")
@@ -417,7 +417,7 @@ def unwrapped(value: Any) -> Any:
     return value
 
 
-def shared_labels(tape: Tape, values: Sequence[Any]) -> Any:
+def shared_labels(tape: RunTape, values: Sequence[Any]) -> Any:
     """The labels that series have in common."""
     found: Any = None
     for one in values:

@@ -77,7 +77,11 @@ def frame(data: Any, rng: np.random.Generator) -> object:
     return pandas.DataFrame({"n": of_kinds(data, rng), "kind": list("abc")})
 
 
-NUMBERS, GAPS, KINDS = [Column(low=0, high=100)], [Column(missing=True)], [Column(), Column(values=(0.0, 1.0, 2.0))]
+NUMBERS, GAPS, KINDS = (
+    [Column(low=0, high=100)],
+    [Column(missing=True)],
+    [Column(), Column(values=(0.0, 1.0, 2.0))],
+)
 CORRECT: dict[str, tuple[Any, list[Column], str]] = {
     "sum of a wide type": (right_sum, NUMBERS, "int8"),
     "gaps filled": (lambda d, rng: float(np.nan_to_num(np.clip(d, 0, 1)).sum()) + rng.laplace(), GAPS, "float64"),
