@@ -125,7 +125,7 @@ def test_unequal_laplace_mechanisms(groups, interval):
     check(BoundedLoss(losses, interval), truth, [truth.total, -truth.total])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("loss", "count", "truth", "interval"),
     [

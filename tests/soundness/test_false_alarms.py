@@ -115,7 +115,7 @@ def is_above(alarms: int, runs: int, error: float) -> bool:
 QUICK = [(*case, 0.5) for case in CASES] + [(*CASES[i], 0.05) for i in (1, 3, 6)]
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("release", "claim", "samples", "error"), QUICK)
 def test_a_claim_that_holds_is_refuted_no_more_often_than_stated(
     release: Release, claim: Guarantee, samples: int, error: float, seed: int

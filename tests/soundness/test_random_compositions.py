@@ -63,7 +63,7 @@ def check(first: int, number: int) -> None:
 
 
 def test_random_compositions_enclose_their_references() -> None:
-    check(20_000, 12)
+    check(20_000, 8)
 
 
 @pytest.mark.slow

@@ -258,6 +258,7 @@ def test_claims_without_delta_fail_at_any_scale(claim: Guarantee) -> None:
     refuted(certify(published(3, scale=10**6), claim))
 
 
+@pytest.mark.slow
 def test_a_claim_of_a_small_renyi_order_is_kept() -> None:
     assert certify(published(3, scale=10**6), RenyiDP("1.4", "0.001")).status is Status.CERTIFIED
 
