@@ -96,17 +96,18 @@ class Proposals:
     """
 
     def __init__(self, table: Table, schema: TableSchema, constants: Sequence[object] = ()) -> None:
-        self.table, self.schema = table, schema
-        self.columns = schema.columns
-        self.look = TableLook(table, self.columns)
-        self.numbers = sorted({float(one) for one in constants if _is_number(one)}, key=abs)[:24]
+        self.table: Final[Table] = table
+        self.schema: Final[TableSchema] = schema
+        self.columns: Final[tuple[Column, ...]] = schema.columns
+        self.look: Final[TableLook] = TableLook(table, self.columns)
+        self.numbers: Final[list[float]] = sorted({float(one) for one in constants if _is_number(one)}, key=abs)[:24]
         names = [column.name for column in self.columns]
-        self.texts = [one for one in constants if isinstance(one, str) and one not in names][:24]
+        self.texts: Final[list[str]] = [one for one in constants if isinstance(one, str) and one not in names][:24]
         sizes = [int(one) for one in self.numbers if one == int(one) and 2 < one <= 1000]
-        self.standing = self.look.found(sizes[:6])
-        self.real = Base(words="the table", table=table)
-        self.sizes = sizes
-        self.replace = schema.relation is REPLACE_ONE
+        self.standing: Final[list[StandingOut]] = self.look.found(sizes[:6])
+        self.real: Final[Base] = Base(words="the table", table=table)
+        self.sizes: Final[list[int]] = sizes
+        self.replace: Final[bool] = schema.relation is REPLACE_ONE
 
     def __iter__(self) -> Iterator[Proposal]:
         kinds: list[Iterator[Proposal]]

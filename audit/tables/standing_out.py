@@ -54,14 +54,14 @@ class TableLook:
 
     def __init__(self, table: Table, columns: Sequence[Column]) -> None:
         held = collected(table)
-        self.columns = tuple(columns)
-        self.length = length_of(held)
+        self.columns: Final[tuple[Column, ...]] = tuple(columns)
+        self.length: Final[int] = length_of(held)
         names = names_of(held)
         self.codes: dict[str, Codes] = {}
         self.counts: dict[str, Codes] = {}
         self.values: dict[str, list[Any]] = {}
         self._numbers: dict[str, tuple[Codes, NDArray[Any]]] = {}
-        self.rarity = np.zeros(self.length)
+        self.rarity: NDArray[np.float64] = np.zeros(self.length)
         for place, column in enumerate(columns):
             rows, found = entries(held, place if names is None else names.index(column.name))
             codes = np.full(self.length, -1, dtype=np.int64)

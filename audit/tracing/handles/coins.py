@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final, NoReturn, final
+from typing import Any, ClassVar, Final, NoReturn, final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Coins(Followed):
     __slots__ = ("_dpv_of", "_dpv_tape", "_dpv_used", "_dpv_value")
     __array_priority__: float = 1000.0
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, of: FollowedArray, value: Any) -> None:
         self._dpv_of, self._dpv_value, self._dpv_used = of, value, False
@@ -67,8 +67,27 @@ class Coins(Followed):
     def _refused(self, *args: Any) -> NoReturn:
         self._dpv_tape.refuse("random numbers of records that are computed with", _REMEDY)
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _refused
-    __getitem__ = __iter__ = __len__ = __bool__ = __float__ = __int__ = __eq__ = __ne__ = _refused
+    __add__ = _refused
+    __radd__ = _refused
+    __sub__ = _refused
+    __rsub__ = _refused
+    __mul__ = _refused
+    __rmul__ = _refused
+    __truediv__ = _refused
+    __rtruediv__ = _refused
+    __neg__ = _refused
+    __getitem__ = _refused
+    __iter__ = _refused
+    __len__ = _refused
+    __bool__ = _refused
+    __float__ = _refused
+    __int__ = _refused
+
+    def __eq__(self, other: object) -> bool:
+        self._refused(other)
+
+    def __ne__(self, other: object) -> bool:
+        self._refused(other)
 
     def __repr__(self) -> str:
         self._refused()
@@ -89,4 +108,4 @@ def coins_for(size: Any) -> Coins | None:
     return Coins(of, _FRESH.random(count))
 
 
-_FRESH: Final = np.random.default_rng()
+_FRESH: Final[np.random.Generator] = np.random.default_rng()
