@@ -22,8 +22,10 @@ import math
 import runpy
 import signal
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
@@ -924,7 +926,7 @@ def function(document: Mapping[str, Any]) -> Counter[str]:
         raise Refused(str(problem)) from None
     except traced["Beyond"] as problem:
         raise Refused(f"more than this checker derives: {problem}") from None
-    except UNREADABLE as problem:
+    except (Refused, *UNREADABLE) as problem:
         raise Refused(f"it cannot be read: {type(problem).__name__}: {problem}") from None
     return Counter({PROVED: steps + decided, OPEN: not decided})
 
@@ -989,6 +991,32 @@ def over(number: int, frame: object) -> None:
     raise Unfinished
 
 
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Ends what runs in it after ``seconds`` by ``Unfinished``.
+
+    A library may catch the alarm and go on, or raise an error of its own (interval comparisons of mpmath do): the
+    alarm rings again, and whatever ends after the deadline has not finished.
+    """
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    end = time.monotonic() + seconds
+    signal.signal(signal.SIGALRM, over)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except (Refused, *UNREADABLE) as problem:
+        if time.monotonic() >= end:
+            raise Unfinished from problem
+        raise
+    if time.monotonic() >= end:
+        raise Unfinished
+
+
 def said(document: Mapping[str, Any]) -> str:
     """What the certificate of a verdict says, and how far it is derived.
 
@@ -1038,31 +1066,25 @@ def check_all(arguments: list[str]) -> int:
         print(f"no certificate in {' '.join(arguments) or 'nothing'}: give a file, or the folder of --certificates")
         return 2
     unfinished = 0
-    if hasattr(signal, "SIGALRM"):
-        signal.signal(signal.SIGALRM, over)
     for path in found:
         try:
-            if hasattr(signal, "SIGALRM"):
-                signal.setitimer(signal.ITIMER_REAL, seconds)
-            if path in files:
-                document = read(path)
-                grades = check(document)
-                total += grades
-                if document.get("format") == TRACED:
-                    print(f"{path}: {said_of_function(document, grades)}")
-                elif "verdict" in document:
-                    print(f"{path}: {said(document)}")
-            else:
-                manifest(path, files)
+            with deadline(seconds):
+                if path in files:
+                    document = read(path)
+                    grades = check(document)
+                    total += grades
+                    if document.get("format") == TRACED:
+                        print(f"{path}: {said_of_function(document, grades)}")
+                    elif "verdict" in document:
+                        print(f"{path}: {said(document)}")
+                else:
+                    manifest(path, files)
         except Unfinished:
             unfinished += 1
             print(f"NOT FINISHED {path}: nothing is known of it after {seconds:g} s")
         except (Refused, *UNREADABLE) as problem:
             refused += 1
             print(f"REFUSED {path}: {type(problem).__name__}: {' '.join(str(problem).split())[:200]}")
-        finally:
-            if hasattr(signal, "SIGALRM"):
-                signal.setitimer(signal.ITIMER_REAL, 0)
     print(", ".join(f"{total[grade]} conditions {grade}" for grade in (PROVED, COMPARED, AT_POINTS, OPEN)))
     return 1 if refused else 2 if unfinished else 0
 

@@ -3,6 +3,7 @@
 The one checker is `dpverdict check`, the other tests/certificate_checker.py, which shares no code with it.
 """
 
+import contextlib
 import hashlib
 import json
 import runpy
@@ -185,3 +186,26 @@ def test_a_check_that_takes_too_long_says_so_and_is_no_answer(
         checked(path, Limits(seconds=0.1))
     assert CHECKER["main"](["--timeout", "0.2", str(path)]) == 2
     assert "NOT FINISHED" in capsys.readouterr().out
+
+
+def test_an_alarm_that_a_library_turns_into_an_error_of_its_own_is_no_refusal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_interval_comparisons_do(path: Path) -> None:
+        try:
+            time.sleep(60)
+        except BaseException:
+            raise TypeError("'>' not supported between instances of 'ivmpf' and 'int'") from None
+
+    def as_equality_does(path: Path) -> dict[str, object]:
+        with contextlib.suppress(BaseException):
+            time.sleep(60)
+        while True:
+            pass
+
+    path = tmp_path / "made.json"
+    path.write_text(sealed(certificate(TRUE)))
+    for reading in (as_interval_comparisons_do, as_equality_does):
+        monkeypatch.setitem(CHECKER["main"].__globals__, "read", reading)
+        assert CHECKER["main"](["--timeout", "0.05", str(path)]) == 2
+        assert "NOT FINISHED" in capsys.readouterr().out
