@@ -78,11 +78,15 @@ class Participation:
                 raise InvalidValue("participation", name, "one step, without more", remedy)
             return Participation(name=name, horizon=horizon, separation=horizon, most=1)
         if separation is None:
-            raise InvalidValue("separation", separation, "a number of steps", "say how far two steps of a record lie apart")
+            raise InvalidValue(
+                "separation", separation, "a number of steps", "say how far two steps of a record lie apart"
+            )
         b = check_whole(separation, "separation", least=1, remedy="say how far two steps of a record lie apart")
         if b > horizon or (name == "fixed-epochs" and horizon % b):
             remedy = "an epoch has as many steps as lie between two of a record"
-            raise InvalidValue("separation", separation, f"at most {horizon}, and whole epochs if they are fixed", remedy)
+            raise InvalidValue(
+                "separation", separation, f"at most {horizon}, and whole epochs if they are fixed", remedy
+            )
         possible = -(-horizon // b)
         if participations is not None and name != "min-separation":
             raise InvalidValue("participations", participations, "left out", "the steps and the separation give it")
@@ -239,7 +243,10 @@ def _signs(gram: Sequence[Sequence[Fraction]]) -> tuple[tuple[int, ...], Fractio
                 break
             best[int(gains.argmax())] *= -1
     signs = tuple(int(sign * best[0]) for sign in best)
-    value = sum((u * v * entry for u, row in zip(signs, gram, strict=True) for v, entry in zip(signs, row, strict=True)), Fraction(0))
+    value = sum(
+        (u * v * entry for u, row in zip(signs, gram, strict=True) for v, entry in zip(signs, row, strict=True)),
+        Fraction(0),
+    )
     return signs, value
 
 
@@ -294,9 +301,9 @@ def _row_bounds(strategy: Banded, participation: Participation) -> list[int]:
         values[start : start + len(row)] = [abs(value) for value in row]
         columns[gap] = values
     zero = np.zeros(size, dtype=object)
-    former = {gap: zero for gap in range(-reach, reach + b + 2)}
+    former = dict.fromkeys(range(-reach, reach + b + 2), zero)
     for _ in range(others):
-        own = {gap: zero for gap in range(reach + 1, reach + b + 2)}
+        own = dict.fromkeys(range(reach + 1, reach + b + 2), zero)
         for gap in range(reach, -reach - 1, -1):
             if gap in columns:
                 own[gap] = np.maximum(own[gap + 1], columns[gap] + former[gap + b])

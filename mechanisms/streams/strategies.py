@@ -1,4 +1,4 @@
-"""Strategy matrices C of the matrix mechanism, which releases C x + noise and with it the prefix sums A x + A C^-1 noise.
+"""Strategy matrices C of the matrix mechanism: it releases C x + noise, and with it prefix sums A x + A C^-1 noise.
 
 C is lower triangular with no zero on its diagonal, so that C x + noise and the noisy prefix sums determine each other.
 A Toeplitz matrix has the entries c_(i - j), i >= j, and is known by its first column; any other is kept as the band
@@ -7,6 +7,7 @@ below its diagonal. Entries that are given are taken exactly: a float64, a decim
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -16,7 +17,7 @@ from typing import Final, TypeAlias, final
 
 import numpy as np
 import scipy
-from flint import arb, fmpz_mat
+from flint import arb, ctx, fmpz_mat
 
 from dpverdict.balls import Exact, Real, ball, exactly
 from dpverdict.checks import check_whole
@@ -27,6 +28,8 @@ LONGEST: Final = 1 << 14
 """Steps of a run."""
 DENSE: Final = 1 << 10
 """Rows of a matrix that is not banded."""
+EXACT: Final = 128
+"""Coefficients of matrices with a name that are rational numbers; of more of them balls are quicker."""
 _GRAM: Final = 1 << 26
 _BLOCK: Final = 1 << 22
 
@@ -63,7 +66,9 @@ class Toeplitz:
             self.falling = bool(falling)
         else:
             if not entries or entries[0] == 0:
-                raise InvalidValue("coefficients", list(map(str, entries)), "a first one that is not 0", "give c_0, c_1, ...")
+                raise InvalidValue(
+                    "coefficients", list(map(str, entries)), "a first one that is not 0", "give c_0, c_1, ..."
+                )
             kept = list(entries[:horizon])
             self._denominator = math.lcm(*(entry.denominator for entry in kept))
             self._exact = [int(entry * self._denominator) for entry in kept]
@@ -136,13 +141,20 @@ class Toeplitz:
         return Real(total)
 
     @property
+    def exact_coefficients(self) -> list[Fraction] | None:
+        """c_0, ..., c_(band - 1) where they are rational numbers."""
+        return None if self._exact is None else [Fraction(entry, self._denominator) for entry in self._exact]
+
+    @property
     def is_rational(self) -> bool:
         """Whether the coefficients are rational numbers."""
         return self._exact is not None
 
 
-def _norm_of_progression(entries: Sequence[arb] | Sequence[int], horizon: int, every: int, count: int, zero: object) -> object:
-    """The squared norm of u, u_t = c_t + c_(t - every) + ..., with ``count`` terms: u_t = u_(t - every) + c_t - c_late."""
+def _norm_of_progression(
+    entries: Sequence[arb] | Sequence[int], horizon: int, every: int, count: int, zero: object
+) -> object:
+    """|u|^2 of u_t = c_t + c_(t - every) + ... with ``count`` terms: u_t = u_(t - every) + c_t - c_(t - late)."""
     padded = [*entries, *[zero] * (horizon - len(entries))]
     sums: list[object] = []
     late = every * count
@@ -185,7 +197,9 @@ class Banded:
         self.band, self.horizon = diagonals.shape
         check_horizon(self.horizon)
         if not np.isfinite(diagonals).all() or (diagonals[0] == 0).any():
-            raise InvalidValue("file", source, "finite entries, and none on the diagonal that is 0", "give C of C x + noise")
+            raise InvalidValue(
+                "file", source, "finite entries, and none on the diagonal that is 0", "give C of C x + noise"
+            )
         mantissas, exponents = np.frexp(diagonals)
         least = int(exponents.min()) - 53
         shifts = (exponents - 53 - least).astype(object)
@@ -196,7 +210,9 @@ class Banded:
     def of_rows(matrix: Array, *, source: str) -> Banded:
         """A lower triangular matrix of shape (T, T); its band is what is not 0."""
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix) or np.triu(matrix, 1).any():
-            raise InvalidValue("file", f"shape {matrix.shape}", "a square lower triangular matrix", "give C of C x + noise")
+            raise InvalidValue(
+                "file", f"shape {matrix.shape}", "a square lower triangular matrix", "give C of C x + noise"
+            )
         rows, columns = np.nonzero(matrix)
         band = int((rows - columns).max(initial=0)) + 1
         if band > 64 and len(matrix) > DENSE:
@@ -290,14 +306,14 @@ def identity(horizon: int) -> Toeplitz:
 def square_root(horizon: int, band: int | None = None) -> Toeplitz:
     """The first ``band`` coefficients of (1 - x)^(-1/2), all of them if it is None.
 
-    They fall: c_j = c_(j-1) (2j - 1)/(2j). Beyond 128 they are balls.
+    They fall: c_j = c_(j-1) (2j - 1)/(2j). Beyond `EXACT` of them they are balls.
 
     Reference: Henzinger, Upadhyay and Upadhyay 2023 (arXiv:2211.05006); the band of Kalinin and Lampert 2024
     (arXiv:2405.13763).
     """
     length = min(band or horizon, horizon)
     source = "Henzinger, Upadhyay and Upadhyay 2023" if band is None else "Kalinin and Lampert 2024, banded square root"
-    if length <= 128:
+    if length <= EXACT:
         exact = [Fraction(1)]
         for j in range(1, length):
             exact.append(exact[-1] * Fraction(2 * j - 1, 2 * j))
@@ -324,6 +340,14 @@ def banded_inverse_square_root(horizon: int, band: int) -> Toeplitz:
     for j in range(1, min(band, horizon)):
         weights.append(Fraction(1, 2) if j == 1 else weights[-1] * Fraction(2 * j - 3, 2 * j))
 
+    source = "Kalinin, McMahan, Upadhyay and Lampert 2025, BISR"
+    if horizon <= EXACT:
+        exact = [Fraction(1)]
+        for t in range(1, horizon):
+            last = min(t, len(weights) - 1)
+            exact.append(sum((weights[m] * exact[t - m] for m in range(1, last + 1)), Fraction(0)))
+        return Toeplitz(horizon, exact, source=source)
+
     def balls() -> list[arb]:
         a = [ball(weight) for weight in weights]
         entries = [arb(1)]
@@ -333,8 +357,8 @@ def banded_inverse_square_root(horizon: int, band: int) -> Toeplitz:
 
     found = _kept(balls)
     entries = found()
-    falls = all(first > second for first, second in zip(entries, entries[1:], strict=False))
-    return Toeplitz(horizon, found, source="Kalinin, McMahan, Upadhyay and Lampert 2025, BISR", falling=falls)
+    falls = all(first > second for first, second in itertools.pairwise(entries))
+    return Toeplitz(horizon, found, source=source, falling=falls)
 
 
 def buffered(horizon: int, decays: Sequence[Exact], weights: Sequence[Exact]) -> Toeplitz:
@@ -393,7 +417,9 @@ def from_file(path: str | Path, *, banded: bool) -> Banded:
     source = Path(path)
     try:
         loaded = (
-            np.load(source, allow_pickle=False) if source.suffix == ".npy" else np.loadtxt(source, delimiter=",", ndmin=2)
+            np.load(source, allow_pickle=False)
+            if source.suffix == ".npy"
+            else np.loadtxt(source, delimiter=",", ndmin=2)
         )
         matrix = np.asarray(loaded, dtype=np.float64)
     except (OSError, ValueError, EOFError, TypeError) as error:
@@ -415,7 +441,6 @@ def from_file(path: str | Path, *, banded: bool) -> Banded:
 
 def _kept(entries: Callable[[], list[arb]]) -> Callable[[], list[arb]]:
     """The same, kept for each precision."""
-    from flint import ctx
 
     @lru_cache(maxsize=4)
     def at(_bits: int) -> list[arb]:

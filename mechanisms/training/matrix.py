@@ -21,6 +21,7 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import gaussian_loss
 from dpverdict.balls import Exact, Real, exactly, sqrt_up
 from dpverdict.checks import check_array, check_whole
@@ -148,7 +149,9 @@ class ContributionSpace(QuadraticSpace):
             raise unsupported(self, noise)
         canary = np.zeros((1, self.strategy.horizon, self.dim))
         canary[0, list(self.found.steps), 0] = np.array(self.found.signs) * float_below(self.norm)
-        shown = ", ".join(str(step + 1) for step in self.found.steps[:6]) + (", ..." if len(self.found.steps) > 6 else "")
+        shown = ", ".join(str(step + 1) for step in self.found.steps[:6]) + (
+            ", ..." if len(self.found.steps) > 6 else ""
+        )
         signs = "" if min(self.found.signs) > 0 else ", with the signs that add up the most"
         description = f"a canary whose gradient has the clipping norm at the steps {shown}{signs}"
         loss, attained = (self._loss(value) for value in (self.found.upper, self.found.lower))
@@ -162,7 +165,7 @@ class ContributionSpace(QuadraticSpace):
             loss=loss, datasets=datasets, description=description, justification=self.found.why, attained=attained
         )
 
-    def _loss(self, squared: Real):  # noqa: ANN202
+    def _loss(self, squared: Real) -> PrivacyLoss:
         return gaussian_loss(squared.times(4**self.replaced / self.multiplier**2))
 
     def mu_squared(self, noise: Noise, record: Array, replacement: Array | None = None) -> Real:
@@ -179,7 +182,9 @@ def clipped_steps(contributions: Array, norm: Fraction) -> Array:
     """Contributions of shape (..., d), those of a larger l2 norm scaled to just below it."""
     most = float_below(norm)
     norms = np.linalg.norm(contributions, axis=-1, keepdims=True)
-    found: Array = np.where(norms > most, contributions * (most * (1 - 2.0**-48) / np.maximum(norms, most)), contributions)
+    found: Array = np.where(
+        norms > most, contributions * (most * (1 - 2.0**-48) / np.maximum(norms, most)), contributions
+    )
     return found
 
 
@@ -212,7 +217,9 @@ class MatrixMechanism(GradientMechanism, AdditiveMechanism):
     Reference: Denisov, McMahan, Rush, Smith and Thakurta 2022 (arXiv:2202.08312); Choquette-Choo, McMahan, Rush and
     Thakurta 2023 (arXiv:2211.06530); and those of `dpverdict.mechanisms.streams.participation`.
 
-    >>> run = MatrixMechanism(noise_multiplier=2, steps=8, kind="bisr", band=3, participation="min-separation", separation=4)
+    >>> run = MatrixMechanism(
+    ...     noise_multiplier=2, steps=8, kind="bisr", band=3, participation="min-separation", separation=4
+    ... )
     >>> [step + 1 for step in run.sensitivity.found.steps], run.sensitivity.found.exact
     ([1, 5], True)
     """
