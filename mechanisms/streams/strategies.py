@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 import scipy
@@ -32,6 +32,9 @@ EXACT: Final = 128
 """Coefficients of matrices with a name that are rational numbers; of more of them balls are quicker."""
 _GRAM: Final = 1 << 26
 _BLOCK: Final = 1 << 22
+
+Number = Any
+"""A whole number or a ball: what is done with either is +, - and *."""
 
 Steps: TypeAlias = tuple[int, ...]
 """Steps of a run, from 0, in order."""
@@ -99,6 +102,10 @@ class Toeplitz:
         found: Array = np.cumsum(np.square(sums))
         return found
 
+    def column_squared(self) -> Real:
+        """The squared l2 norm of the first column, the longest."""
+        return self.squared(self.horizon, 1)
+
     def squared(self, every: int, count: int, *, absolute: bool = False, majorant: bool = False) -> Real:
         """|C (e_1 + e_(1 + every) + ...)|^2 with ``count`` terms, exactly or as a ball.
 
@@ -151,21 +158,20 @@ class Toeplitz:
         return self._exact is not None
 
 
-def _norm_of_progression(
-    entries: Sequence[arb] | Sequence[int], horizon: int, every: int, count: int, zero: object
-) -> object:
+def _norm_of_progression(entries: Sequence[Number], horizon: int, every: int, count: int, zero: Number) -> Number:
     """|u|^2 of u_t = c_t + c_(t - every) + ... with ``count`` terms: u_t = u_(t - every) + c_t - c_(t - late)."""
     padded = [*entries, *[zero] * (horizon - len(entries))]
-    sums: list[object] = []
-    late = every * count
+    sums: list[Number] = []
+    late, total = every * count, zero
     for t in range(horizon):
         value = padded[t]
         if t >= every:
-            value = value + sums[t - every]  # type: ignore[operator]
+            value = value + sums[t - every]
         if t >= late:
-            value = value - padded[t - late]  # type: ignore[operator]
+            value = value - padded[t - late]
         sums.append(value)
-    return sum((value * value for value in sums), start=zero)  # type: ignore[operator]
+        total = total + value * value
+    return total
 
 
 def _quadratic_form(gram: Sequence[Sequence[Fraction]], rows: Array) -> Fraction:
