@@ -386,7 +386,7 @@ def compare_strategies(strategies: dict[str, Strategy], participation: Participa
     >>> from dpverdict.mechanisms.streams.strategies import identity, square_root
     >>> one = Participation.of("single", 64)
     >>> [round(found.mean, 2) for found in compare_strategies({"I": identity(64), "root": square_root(64)}, one)]
-    [32.5, 4.7]
+    [32.5, 4.97]
     """
     found = []
     for kind, strategy in strategies.items():
