@@ -61,6 +61,10 @@ Quiet = Annotated[
     bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
 ]
 
+Details = Annotated[
+    bool, typer.Option("--details", help="Print all that was found, not its first lines.", rich_help_panel="Output")
+]
+
 
 def takes(kind: type[AnyRequest]) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Give a command one parameter for every part of a request, in the place of its own parameter ``request``.
