@@ -442,8 +442,8 @@ def keeps(options: Sequence[Spent], claim: Guarantee) -> bool:
 
 def _keeps(one: Spent, claim: Guarantee) -> bool:
     largest = one.epsilon()
-    if one.sampled and isinstance(claim, PureDP) and largest is not None:  # nothing is smaller at delta = 0
-        return largest <= claim.epsilon
+    if one.sampled and isinstance(claim, PureDP):  # nothing is smaller at delta = 0
+        return largest is not None and largest <= claim.epsilon
     return any(_certifies(held_to(loss, claim)) for loss in one.losses())
 
 
@@ -500,7 +500,9 @@ def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
     try:
         for one in options:
             largest = one.epsilon()
-            if isinstance(claim, PureDP) and one.sampled and largest is not None:
+            if isinstance(claim, PureDP) and one.sampled:
+                if largest is None:
+                    return None
                 found = max(found, math.nextafter(float(largest), math.inf))
                 continue
             account = held_to(one.loss(), claim)
