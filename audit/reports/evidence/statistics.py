@@ -220,6 +220,20 @@ def _witness_table(witness: StatisticalWitness, words: Words) -> Table:
     return facts(named, caption="The event that contradicts the claim")
 
 
+def event_in_words(test: DistinguishingTest) -> dict[str, str]:
+    """The event that contradicts a refuted claim, and how often each side had it."""
+    assert test.witness is not None  # only a refuted claim has one
+    words, row = RECORDED if test.recorded else RELEASED, test.witness.row
+    named = {"violated": _with_rounded_numbers(test.witness.inequality)}
+    if row.event is not None:
+        named = {"event": _with_rounded_numbers(row.event.describe())} | named
+    if row.counts is not None:
+        first, second = words.sides
+        counts = zip((first, second), (row.counts.of_dataset, row.counts.of_neighbour), strict=True)
+        named["seen"] = "; ".join(f"{side} {times} times in {trials}" for side, (times, trials) in counts)
+    return named
+
+
 _LONG_NUMBER: Final = re.compile(r"(?<![\w.])-?\d+\.\d{6,}(?:e[+-]?\d+)?(?![\w.])")
 
 

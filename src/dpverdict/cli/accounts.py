@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dpverdict.cli.options import MechanismName, option, parameters
+from dpverdict.cli.options import MechanismName, OwnClaim, option, parameters
 from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing, say
 
 Claim = Annotated[
@@ -29,23 +29,36 @@ def compose(
             show_default=False,
         ),
     ],
-    claim: Claim,
+    claim: OwnClaim = None,
+    delta: Annotated[
+        str | None, option("--delta", "D", "Say the epsilon that is spent at this delta, without a claim.", "Audit")
+    ] = None,
     adjacency: Annotated[
         str | None, option("--adjacency", "RELATION", "Of events; add-or-remove-one or replace-one.", "Audit")
     ] = None,
 ) -> CommandResult:
-    """What many releases spend together of a claim, and how many more of each remain: an odometer.
+    """What many releases spend together: the epsilon at a delta; or of a claim, with how many more of each remain.
 
     Which mechanisms run, and how often, is taken for fixed in advance.
+
+    What is spent: dpverdict compose "30 x gaussian sigma=20 sensitivity=1" --delta 1e-6
 
     For example: dpverdict compose "30 x gaussian sigma=20 sensitivity=1" --claim "eps=2, delta=1e-6"
 
     Exit codes: 0 kept, 1 not kept, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.reports.report import EXIT_CODES
-    from dpverdict.audit.runs.accounts import composed
-    from dpverdict.errors import printable
+    from dpverdict.audit.runs.accounts import composed, spent_epsilon
+    from dpverdict.errors import InvalidValue, printable
 
+    if (claim is None) == (delta is None):
+        requirement = "given, or --delta and not both"
+        raise InvalidValue("claim", claim, requirement, 'add --delta 1e-6, or --claim "eps=1, delta=1e-6"')
+    if delta is not None:
+        with printing():
+            print(printable(spent_epsilon(releases, delta, adjacency).text(), sys.stdout.encoding))
+        return CommandResult(code=0)
+    assert claim is not None  # one of both is
     found = composed(releases, claim, adjacency)
     with printing():
         print(printable(found.text(), sys.stdout.encoding))

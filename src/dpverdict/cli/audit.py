@@ -11,6 +11,7 @@ import typer
 from dpverdict.audit.documents.request import Request, parts
 from dpverdict.cli.options import (
     Dask,
+    Details,
     HtmlReport,
     Jobs,
     JsonReport,
@@ -22,7 +23,16 @@ from dpverdict.cli.options import (
     option,
     takes,
 )
-from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar, say
+from dpverdict.cli.session import (
+    CommandResult,
+    Outputs,
+    engine_of_options,
+    exit_with,
+    printing,
+    progress_bar,
+    say,
+    say_more,
+)
 
 if TYPE_CHECKING:
     from dpverdict.audit.exact.verdict import Status
@@ -49,6 +59,7 @@ def audit(
         Path | None,
         option("--certificate", "FILE", "Write what the exact verdict rests on, for dpverdict check.", "Output"),
     ] = None,
+    details: Details = False,
     quiet: Quiet = False,
 ) -> CommandResult:
     """Audit a mechanism: does it keep the promise it makes?
@@ -95,7 +106,9 @@ def audit(
         followed = request.followed
         exact = _exact_certificate(request) if "certificate" in outputs and not followed else None
         wanted = WantedRenderings(
-            page="report" in outputs, witness="witness" in outputs, console=None if quiet else console_facts()
+            page="report" in outputs,
+            witness="witness" in outputs,
+            console=None if quiet else console_facts(details=details),
         )
         cost = announced(request)
         if cost is not None:
@@ -115,6 +128,8 @@ def audit(
     if not quiet:
         with printing():
             sys.stdout.write(made.text)
+            if not details and not followed:
+                say_more()
             if outputs.files or not followed:
                 outputs.conclude(_status_in_words(made.status))
     return CommandResult(code=made.exit_code)

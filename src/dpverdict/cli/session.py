@@ -143,6 +143,11 @@ class Outputs:
             print(printable(verdict, sys.stdout.encoding))
 
 
+def say_more() -> None:
+    """Say where the rest of a report is."""
+    print("  --details prints the rest; --report FILE writes all of it as a page.")
+
+
 def say(message: str) -> None:
     """One line on standard error: control characters as escapes, and what it cannot encode too."""
     with _display_paused():
