@@ -46,12 +46,14 @@ class Calibration:
         return (self.scale - self.below) / self.scale
 
     def summary(self) -> str:
-        """Two lines: the scale with the proof that it keeps the claim, and the one below with what it does."""
+        """The answer, then a line for the scale with the proof that it keeps the claim, and one for the scale below."""
         times = "" if self.releases == 1 else f" in {self.releases} releases together"
         name = str(self.mechanism.scaled_by).replace("_", " ")
+        less = "does not" if self.broken.status is Status.REFUTED else "is not known to"
         return (
-            f"{name} = {self.scale!r}{times}: {self.kept.summary()}\n"
-            f"{name} = {self.below!r}, {self.width:.2g} less: {self.broken.summary()}"
+            f"{name} {self.scale!r} keeps {self.kept.claim.describe()}{times}; {self.width:.2g} less {less}.\n"
+            f"  {name} = {self.scale!r}: {self.kept.summary()}\n"
+            f"  {name} = {self.below!r}: {self.broken.summary()}"
         )
 
 

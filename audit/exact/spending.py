@@ -269,6 +269,24 @@ def account_of(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Acco
     return below if below.status is Status.REFUTED else above
 
 
+def epsilon_of(spent: Sequence[tuple[Spendable, int]], delta: Fraction) -> tuple[Enclosure, Enclosure, bool]:
+    """The least epsilon that releases keep together with ``delta``, known from two sides.
+
+    Returns:
+        An enclosure of a bound that holds for every pair of neighbours; one of what a pair attains, the same where the
+        worst pair is known; and whether both are by ball arithmetic or exact numbers.
+    """
+    above = compose_counted([(one.loss, count) for one, count in spent])
+    below = above
+    if not all(one.is_exact for one, _ in spent):
+        below = compose_counted([(one.attained, count) for one, count in spent])
+    found = [
+        max((_epsilon(order, delta) for order in in_both_orders(loss)), key=lambda side: side.upper)
+        for loss in (above, below)
+    ]
+    return found[0], found[1], above.is_certified and below.is_certified
+
+
 def _closest_account(one: Spendable, claim: Guarantee) -> Account:
     """One release held to a claim by the bounds at one epsilon, if they prove it; else by the loss that dominates."""
     bounds = one.bounds.above

@@ -1,42 +1,100 @@
-"""The terminal face of the catalogue: every mechanism, and every known-wrong one with the privacy it really has."""
+"""The terminal face of the catalogue: every mechanism in a line, one with its options, and the known-wrong ones."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterable
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
-from dpverdict.audit.reports.tables import plain_table
+from dpverdict.audit.reports.tables import facts_table, plain_table
 from dpverdict.audit.trials.catalogue import (
     ZOO,
-    calibrations_of,
+    class_named,
     mechanism_classes,
+    offered,
     option,
-    parameters_of,
 )
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.broken.mutant import Mutant
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 
 LARGEST_DIM_SHOWN: Final = 9
 """The list says in which dimensions up to this a known-wrong mechanism is in fact private."""
 
+BROKEN: Final = ZOO.rstrip(":")
+"""What stands for all known-wrong mechanisms."""
+
+GROUPS: Final = {
+    "core": "Queries and counts",
+    "queries": "Queries and counts",
+    "streams": "Streams of counts",
+    "training": "Training",
+    "finite": "Choices, answers and whole numbers",
+}
+"""Headings by the room of a mechanism."""
+
 
 def print_catalogue(console: Console | None = None) -> None:
-    """Every mechanism with its source and parameters, and the known-wrong ones with the privacy they really have."""
+    """Every mechanism in a line, by what it releases."""
     console = Console() if console is None else console
-    table = plain_table("Mechanisms", "name", "source", "parameters")
-    for name, mechanism in mechanism_classes().items():
-        parameters = [_options(parameters_of(mechanism))]
-        ways = calibrations_of(mechanism)
-        if ways:
-            own = parameters_of(next(iter(ways.values())))
-            parameters.append(f"or --calibration {'|'.join(ways)} {_options(own)}")
-        table.add_row(Text(name), Text(mechanism.source), Text("\n".join(parameters)))
-    console.print(table)
-    console.print()
+    classes = mechanism_classes()
+    width = max(map(len, classes))
+    groups: dict[str, list[str]] = {}
+    for name, mechanism in classes.items():
+        room = mechanism.__module__.split(".")[2]
+        groups.setdefault(GROUPS.get(room, room), []).append(name)
+    for title in sorted(groups, key=[*dict.fromkeys(GROUPS.values()), *groups].index):
+        console.print(Text(title, style="bold"))
+        for name in groups[title]:
+            said = Text(f"  {name.ljust(width)}  {_in_a_line(classes[name])}")
+            said.truncate(console.width, overflow="ellipsis")
+            console.print(said, highlight=False)
+    console.print(Text("Wrong on purpose", style="bold"))
+    console.print(Text(f"  {len(broken.ALL)} variants with the privacy they really have: dpverdict list {BROKEN}"))
+    console.print(Text("The options of one, with an example: dpverdict list NAME", style="dim"))
+
+
+def print_mechanism(name: str, console: Console | None = None) -> None:
+    """One mechanism: what it releases, its source, its options and an example.
+
+    Args:
+        name: of the catalogue, of one known-wrong variant, or "broken" for all of them.
+        console: standard output if not given.
+
+    Raises:
+        InvalidValue: no mechanism has this name.
+    """
+    console = Console() if console is None else console
+    if name == BROKEN:
+        _print_variants(console, broken.ALL)
+    elif name.startswith(ZOO):
+        _print_variants(console, [broken.any_by_name(name.removeprefix(ZOO))])
+    else:
+        mechanism = class_named(name)
+        example = f"dpverdict audit {name} {mechanism.example}"
+        console.print(Text(f"{name}: {_in_a_line(mechanism)}", style="bold"), highlight=False)
+        console.print(facts_table({"source": mechanism.source, "example": example}), highlight=False)
+        console.print()
+        options = dict(_option_in_words(one, *said) for one, said in offered(name).items())
+        console.print(facts_table(options), highlight=False)
+
+
+def _in_a_line(mechanism: type[StructuredMechanism]) -> str:
+    return mechanism.title or (inspect.getdoc(mechanism) or "").partition("\n")[0]
+
+
+def _option_in_words(parameter: str, metavar: str, text: str) -> tuple[str, str]:
+    if "|" not in metavar:
+        return f"{option(parameter)} {metavar}", text
+    return option(parameter), f"{text.rstrip('.')}: {metavar.replace('|', ', ')}."
+
+
+def _print_variants(console: Console, variants: Iterable[broken.Wrong]) -> None:
     families: dict[tuple[str, ...], list[broken.Wrong]] = {}
-    for wrong in broken.ALL:
+    for wrong in variants:
         families.setdefault(wrong.parameters, []).append(wrong)
     for parameters_taken, wrongs in families.items():
         title = f"Known-wrong variants ({_options(parameters_taken)})"

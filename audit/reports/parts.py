@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
@@ -60,6 +60,44 @@ class Section:
     evidence: EvidenceKind
     text: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What one check found, in a line.
+
+    Attributes:
+        name: of what was checked.
+        result: holds, FAILS, or why neither can be said.
+        seen: what it rests on, in a few words.
+    """
+
+    name: str
+    result: str
+    seen: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """What a person reads first of one kind of evidence.
+
+    Attributes:
+        facts: sentences by their names, such as the worst neighbours.
+        checks: what was checked, and whether it holds.
+    """
+
+    facts: Mapping[str, str] = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+
+
+HOLDS: Final = "holds"
+FAILS: Final = "FAILS"
+NOT_REFUTED: Final = "not refuted"
+"""What is said of a check by samples that found nothing: it proves nothing."""
+
+NOT_DECIDED: Final = "not decided"
 
 
 def facts(named: Mapping[str, str], *, caption: str = "") -> Table:

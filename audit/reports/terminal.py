@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, final
 
 from rich import box
@@ -17,57 +18,113 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
+from dpverdict.audit.reports.parts import FAILS, EvidenceKind, Section, Table, facts
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.sections import sections
+from dpverdict.audit.reports.sections import assumptions_of, sections
 from dpverdict.errors import printable
 
 COLOURS: Final = {Status.CERTIFIED: "green", Status.REFUTED: "red", Status.INCONCLUSIVE: "yellow"}
 _WIDEST: Final = 10_000
+_MOST_CHECKS: Final = 6
+_MOST_LINES: Final = 2
+_WHOLE: Final = 100
+_NARROWEST: Final = 20
+_WIDEST_NAME: Final = 24
 TAGS: Final = {EvidenceKind.EXACT: "blue", EvidenceKind.STATISTICAL: "cyan", EvidenceKind.NONE: ""}
 
+_TESTED: Final = ("tested on",)
+_SEARCHED: Final = "neighbours searched"
+_FOUND: Final = ("taken for", _SEARCHED, "the neighbours", "what tells them apart")
+"""The parameters of a report that say what was tested; and, of a search, where it looked and what it found."""
 
-def print_report(report: Report, console: Console | None = None) -> None:
+_REPEATED: Final = ("event", "violated")
+"""What says less plainly what a finding in words has said."""
+
+
+def print_report(report: Report, console: Console | None = None, *, details: bool = True) -> None:
     """Print a report; on standard output, in colour if it is a terminal, when no console is given.
+
+    Without ``details``, what a person reads first: the answer, the neighbours, one line for each check, what is taken
+    for granted and the command; at most 30 lines of 80 characters.
 
     Nothing in a report is read as markup, characters that the console cannot encode are written as escapes, and so
     are control characters: a name cannot move the cursor.
     """
     console = Console() if console is None else console
-    for part in _parts(report, console.encoding):
+    for part in _parts(report, console.encoding) if details else _brief_parts(report, console.encoding):
         console.print(part, highlight=False)
 
 
-def report_text(report: Report, *, anchors: Collection[str] | None = None, width: int = 100) -> str:
+def report_text(
+    report: Report, *, anchors: Collection[str] | None = None, width: int = 100, details: bool = True
+) -> str:
     """The terminal face as plain text.
 
     Args:
         report: what was found.
         anchors: of the sections that are shown, after the answer; None for all.
         width: of a line, in characters.
+        details: whether all is shown, or what a person reads first, see `print_report`.
     """
     console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
     with console.capture() as captured:
-        for part in _parts(report, "utf-8", anchors):
+        for part in _parts(report, "utf-8", anchors) if details else _brief_parts(report, "utf-8"):
             console.print(part, highlight=False)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None) -> Iterator[RenderableType]:
-    colour = COLOURS[report.status]
-    summary = report.summary
-    head = Text.assemble(
-        (f"{report.status.name}: {summary.decision}\n", f"bold {colour}"),
-        (printable(f"{report.name} claims {report.claim.describe()}", encoding), "bold"),
-        "\n",
-        printable(summary.sentence, encoding),
-    )
-    yield Panel(head, border_style=colour, padding=(0, 1), box=box.HEAVY)
-    said = Table(rows=(("claimed", summary.claimed), ("found", summary.found)))
-    yield Group(_indented(_table(said, encoding)), "")
+    yield _answer(report, encoding)
+    yield Group(_indented(_table(_claimed_and_found(report), encoding)), "")
     for section in sections(report):
         if anchors is None or section.anchor in anchors:
             yield _rendered_section(section, encoding)
+
+
+def _brief_parts(report: Report, encoding: str) -> Iterator[RenderableType]:
+    yield _answer(report, encoding)
+    briefs = [one.brief(report.known) for one in report.evidence]
+    in_words = "the neighbours" in report.parameters
+    first = _FOUND if in_words else _TESTED if report.known.exact is None else ()
+    told = {name: report.parameters[name] for name in first if name in report.parameters}
+    if report.status is Status.REFUTED:
+        told.pop(_SEARCHED, None)
+    for one in briefs:
+        told |= {name: text for name, text in one.facts.items() if not (in_words and name in _REPEATED)}
+    checks = [(one.name, one.result, one.seen) for brief in briefs for one in brief.checks]
+    checks.sort(key=lambda one: one[1] != FAILS)
+    chosen = sorted(assumptions_of(report), key=lambda one: not one.startswith("no --"))  # what was taken unasked first
+    assumed = "; ".join(chosen)
+    yield _Lines(_claimed_and_found(report).rows, encoding, _WHOLE)
+    for rows in (tuple(told.items()), checks[:_MOST_CHECKS]):
+        if rows:
+            yield ""
+            yield _Lines(rows, encoding)
+    if len(checks) > _MOST_CHECKS:
+        yield _indented(Text(f"and {len(checks) - _MOST_CHECKS} checks more"))
+    if assumed or report.command is not None:
+        yield ""
+    if assumed:
+        yield _Lines([("assumed", assumed)], encoding, _MOST_LINES + 1)
+    if report.command is not None:
+        yield _Lines([("again  ", report.command)], encoding, _WHOLE)
+
+
+def _answer(report: Report, encoding: str) -> Panel:
+    colour = COLOURS[report.status]
+    summary = report.summary
+    under = "" if report.relation is None else f" under {report.relation}"
+    head = Text.assemble(
+        (f"{report.status.name}: {summary.decision}\n", f"bold {colour}"),
+        (printable(f"{report.name} claims {report.claim.describe()}{under}", encoding), "bold"),
+        "\n",
+        printable(summary.sentence, encoding),
+    )
+    return Panel(head, border_style=colour, padding=(0, 1), box=box.HEAVY)
+
+
+def _claimed_and_found(report: Report) -> Table:
+    return Table(rows=(("claimed", report.summary.claimed), ("found", report.summary.found)))
 
 
 def _rendered_section(section: Section, encoding: str) -> RenderableType:
@@ -85,6 +142,37 @@ def _rendered_section(section: Section, encoding: str) -> RenderableType:
 
 def _indented(part: RenderableType) -> Padding:
     return Padding(part, (0, 0, 0, 2), expand=False)
+
+
+@final
+class _Lines:
+    """Rows of words, each cell in at most ``most`` lines; the last column takes what the names leave of a line."""
+
+    def __init__(self, rows: Sequence[tuple[str, ...]], encoding: str, most: int = _MOST_LINES) -> None:
+        self._rows = [tuple(printable(cell, encoding) for cell in row) for row in rows]
+        self._most = most
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        names = list(zip(*self._rows, strict=True))[:-1]
+        widths = [min(max(map(cell_len, column)), _WIDEST_NAME) for column in names]
+        widths.append(max(options.max_width - 2 - sum(width + 2 for width in widths), _NARROWEST))
+        for row in self._rows:
+            cells = [self._wrapped(text, width, console) for text, width in zip(row, widths, strict=True)]
+            for parts in itertools.zip_longest(*cells, fillvalue=""):
+                line = Text("  ")
+                for i, (part, width) in enumerate(zip(parts, widths, strict=True)):
+                    line.append(part, style="bold red" if row[i] == FAILS else "dim" if i == 0 else "")
+                    line.append(" " * (width + 2 - cell_len(part)))
+                line.rstrip()
+                yield line
+
+    def _wrapped(self, text: str, width: int, console: Console) -> list[str]:
+        lines = [line.plain.rstrip() for line in Text(text).wrap(console, width)]
+        if len(lines) > self._most:
+            last = Text(lines[self._most - 1])
+            last.truncate(width - 4)
+            lines = [*lines[: self._most - 1], f"{last.plain.rstrip()} ..."]
+        return lines
 
 
 @final

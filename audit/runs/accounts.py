@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,18 +16,19 @@ from dpverdict.audit.documents.request import names_a_callable
 from dpverdict.audit.exact.calibrate import Calibration
 from dpverdict.audit.exact.calibrate import calibrate as least_scale
 from dpverdict.audit.exact.events import loss_from_event
-from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, Spendable, held_to
+from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, Spendable, epsilon_of, held_to
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
 from dpverdict.audit.trials.user_functions import load_callable
+from dpverdict.balls import Enclosure, exactly
 from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.files import read_limited
-from dpverdict.numerics.text import exact_text, whole_number
+from dpverdict.numerics.text import at_least, at_most, decimal, exact_text, whole_number
 
 LONGEST_EVENT: Final = 1 << 24
 """Bytes of a file with an event, at most."""
@@ -160,6 +162,60 @@ def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Comp
         account=odometer.account(),
         releases=tuple((name, count, odometer.remaining(one)) for name, count, one in spent),
     )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentEpsilon:
+    """The epsilon that releases spend together at one delta.
+
+    Attributes:
+        delta: at which it is stated.
+        above: holds for every pair of neighbours; encloses the bound.
+        attained: of a pair of neighbours; the same as ``above`` where the worst pair is known.
+        certified: whether both are by ball arithmetic or exact numbers.
+        releases: each as it was written, with how often it runs.
+    """
+
+    delta: Fraction
+    above: Enclosure
+    attained: Enclosure
+    certified: bool
+    releases: tuple[tuple[str, int], ...]
+
+    def text(self) -> str:
+        """The answer, and a line for each sort of release."""
+        how = "certified" if self.certified else "by two-sided float64 bounds, not certified"
+        least = at_least(self.attained.lower, _DIGITS)
+        if self.attained.lower == math.inf:
+            answer = f"epsilon is infinite at delta {decimal(self.delta, 6)}, {how}"
+        elif self.above.upper == math.inf:
+            answer = f"no epsilon is known to be kept at delta {decimal(self.delta, 6)}; at least {least}"
+        else:
+            answer = f"epsilon {at_most(self.above.upper, _DIGITS)} at delta {decimal(self.delta, 6)}"
+            answer += f", {how}; a pair of neighbours has at least {least}"
+        return "\n".join([answer, *(f"  spent: {count} x {name}" for name, count in self.releases)])
+
+
+_DIGITS: Final = 6
+
+
+def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) -> SpentEpsilon:
+    """The least epsilon that releases keep together with ``delta``; they are written as for `composed`.
+
+    Raises:
+        InvalidValue: releases that cannot be read, or a delta that is not from 0 to below 1.
+
+    >>> spent_epsilon(["12 x gaussian sigma=25 sensitivity=1"], "1e-6", None).text().splitlines()[0]
+    'epsilon 0.562618 at delta 1e-6, certified; a pair of neighbours has at least 0.562617'
+    """
+    level = exactly(delta, name="delta")
+    if not 0 <= level < 1:
+        raise InvalidValue("delta", delta, "from 0 to below 1", "1e-6 is usual")
+    spent = [_read_release(text, adjacency) for text in releases]
+    above, attained, certified = epsilon_of([(one, count) for _, count, one in spent], level)
+    named = tuple((name, count) for name, count, _ in spent)
+    return SpentEpsilon(delta=level, above=above, attained=attained, certified=certified, releases=named)
 
 
 def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable]:

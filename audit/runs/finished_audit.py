@@ -38,7 +38,8 @@ class WantedRenderings:
         anchor: of the report as part of a page; None if no part is wanted.
         page: whether the whole page is wanted.
         witness: whether the document that refutes is.
-        console: how wide, in what colours and in what encoding the terminal is; None if nothing is printed.
+        console: how wide, in what colours and in what encoding the terminal is, and whether it shows all; None if
+            nothing is printed.
         trials: the journal of the trials that are finished; None to keep none.
     """
 
@@ -99,18 +100,18 @@ def finish_audit(report: Report, asked: AnyRequest, wanted: WantedRenderings) ->
         fields=fields,
         part="" if wanted.anchor is None else render_part(report, wanted.anchor),
         page=render_html(report) if wanted.page else "",
-        text="" if wanted.console is None else printed(_terminal_face(report), wanted.console),
+        text="" if wanted.console is None else printed(_terminal_face(report, wanted.console), wanted.console),
         witness=report_witness(report, asked) if wanted.witness and isinstance(asked, Request) else None,
         provenance=None,
         certificate=None if traced is None else traced.verdict.certificate,
     )
 
 
-def _terminal_face(report: Report) -> Callable[[Console], None]:
-    """The report in the terminal: of a function that was followed, the table of its releases and no more."""
+def _terminal_face(report: Report, wanted: Mapping[str, object]) -> Callable[[Console], None]:
+    """The report in the terminal: in short, of a function that was followed the table of its releases; or all of it."""
     traced = report.find(TracedEvidence)
-    if traced is None:
-        return partial(print_report, report)
+    if traced is None or wanted.get("details", True):
+        return partial(print_report, report, details=bool(wanted.get("details", True)))
     verdict = traced.verdict
 
     def show(console: Console) -> None:
@@ -120,14 +121,19 @@ def _terminal_face(report: Report) -> Callable[[Console], None]:
     return show
 
 
-def console_facts() -> dict[str, object]:
-    """What `WantedRenderings.console` is to hold for standard output."""
+def console_facts(*, details: bool = True) -> dict[str, object]:
+    """What `WantedRenderings.console` is to hold for standard output.
+
+    Args:
+        details: whether all of a report is shown, or what a person reads first.
+    """
     console = Console()
     return {
         "width": console.width,
         "color_system": console.color_system,
         "terminal": console.is_terminal,
         "encoding": console.encoding,
+        "details": details,
     }
 
 

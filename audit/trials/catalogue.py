@@ -173,10 +173,19 @@ def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] |
         _take_only(name, words, ())
         make = adapter_for(found)
         return Named(mechanism=found if make is None else make())
+    return _built_mechanism(name, class_named(name), words, shape)
+
+
+def class_named(name: str) -> type[StructuredMechanism]:
+    """The mechanism of the catalogue called ``name``.
+
+    Raises:
+        InvalidValue: there is none.
+    """
     classes = mechanism_classes()
     if name not in classes:
         raise _unknown_name("mechanism", name, list(classes), "dpverdict list shows them all")
-    return _built_mechanism(name, classes[name], words, shape)
+    return classes[name]
 
 
 def _built_mechanism(

@@ -66,6 +66,7 @@ class StructuredMechanism(ABC):
 
     Attributes:
         name: what the mechanism is called on the command line.
+        title: what it releases, in at most fifty characters; the first line of its docstring if left out.
         source: paper and statement number.
         dim: number of queries (coordinates) d.
         claim: the guarantee the mechanism is published with.
@@ -82,6 +83,7 @@ class StructuredMechanism(ABC):
     """
 
     name: str
+    title: ClassVar[str] = ""
     source: str
     dim: int
     claim: Guarantee
@@ -302,6 +304,7 @@ class GaussianMechanism(SumOfRecords):
     """
 
     name = "gaussian"
+    title = "any statistic of a known l2 sensitivity"
     source = "Dong, Roth and Su 2022, Theorem 2.7"
     dim: int
     scale: float

@@ -121,6 +121,7 @@ class AboveThreshold(StatisticMechanism):
     """
 
     name = "above-threshold"
+    title = "sparse vector: which queries exceed a threshold"
     source = "Lyu, Su and Li 2017, Theorem 2"
     noise: ThresholdNoise
     threshold: float

@@ -40,6 +40,7 @@ class ExponentialMechanism(Selection):
     """
 
     name = "exponential"
+    title = "an option, drawn by its score"
     source = "McSherry and Talwar 2007, Theorem 6"
     example = "--options 3 --epsilon 1 --adjacency replace-one"
     noise: GumbelNoise

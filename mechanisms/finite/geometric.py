@@ -209,6 +209,7 @@ class GeometricMechanism(AdditiveMechanism):
     """
 
     name = "geometric"
+    title = "a whole number plus whole noise"
     source = "Ghosh, Roughgarden and Sundararajan 2012, Definition 2.2"
     noise: DiscreteLaplaceNoise
     sensitivity: CountSpace

@@ -57,6 +57,7 @@ class ReportNoisyMax(Selection):
     """
 
     name = "report-noisy-max"
+    title = "the option of the largest noisy score"
     source = "Dwork and Roth 2014, Claim 3.9"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         OPTIONS,

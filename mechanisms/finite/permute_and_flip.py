@@ -41,6 +41,7 @@ class PermuteAndFlip(Selection):
     """
 
     name = "permute-and-flip"
+    title = "an option, by permute and flip"
     source = "McKenna and Sheldon 2020, Theorem 1"
     example = "--options 3 --epsilon 1 --adjacency replace-one"
     noise: ExponentialScores

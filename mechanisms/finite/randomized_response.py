@@ -108,6 +108,7 @@ class RandomizedResponse(StatisticMechanism):
     """
 
     name = "randomized-response"
+    title = "one person's answer, flipped at random"
     source = "Kairouz, Bonawitz and Ramage 2016, section 4.1"
     adjacency: NeighboringRelation = REPLACE_ONE
     noise: ResponseNoise

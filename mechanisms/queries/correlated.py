@@ -72,6 +72,7 @@ class CorrelatedGaussian(GaussianMechanism):
     """
 
     name = "correlated-gaussian"
+    title = "d counts with half the noise of the standard one"
     source: str = "Lebeda 2024, Algorithm 1 and Theorem 3.1"
     adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     dim: int

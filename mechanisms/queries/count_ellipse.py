@@ -315,6 +315,7 @@ class CountEllipse(GaussianMechanism):
     """
 
     name = "count-ellipse"
+    title = "d counts, at most k of a record's not zero"
     source = (
         "Joseph and Yu 2024, Count ellipse, for k <= khat; the optimum left open by Lebeda 2024, section 4.1, beyond"
     )

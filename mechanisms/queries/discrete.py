@@ -67,6 +67,7 @@ class DiscreteCorrelatedGaussian(SumOfRecords):
     """
 
     name = "discrete-correlated-gaussian"
+    title = "the same on whole numbers, for rho-zCDP"
     source = "Lebeda 2024, Algorithm 1, with the discrete Gaussian of Canonne, Kamath and Steinke 2020"
     adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     claim: ZeroConcentratedDP

@@ -81,6 +81,7 @@ class EllipticalGaussian(GaussianMechanism):
     """
 
     name = "elliptical-gaussian"
+    title = "sums, each with noise for its own bound"
     source = "Poulsen 2022, section 2 (Pagh and Lebeda)"
     adjacency: NeighboringRelation = REPLACE_ONE
     bounds: Array

@@ -180,6 +180,7 @@ class GroupedGaussian(GaussianMechanism):
     """
 
     name = "grouped-gaussian"
+    title = "d counts in each of m disjoint groups"
     source = "Lebeda 2024, Algorithm 2 and Lemma 4.2 (constants corrected)"
     groups: int
     dim: int
@@ -457,6 +458,7 @@ class OptimalGroupedGaussian(GaussianMechanism):
     """
 
     name = "optimal-grouped-gaussian"
+    title = "the same with less noise, counts withheld"
     source = "Lebeda 2024, section 4, with noise correlated between the groups"
     adjacency: NeighboringRelation = REPLACE_ONE
     groups: int

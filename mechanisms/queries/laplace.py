@@ -215,6 +215,7 @@ class LaplaceMechanism(SumOfRecords):
     """
 
     name = "laplace"
+    title = "d sums with Laplace noise on each"
     source = "Andersson, Pagh and Torkamani 2024, Lemma A.2"
     noise: LaplaceNoise
     sensitivity: RealRecords

@@ -62,6 +62,7 @@ class Rank1Gaussian(SumOfRecords):
     """
 
     name = "rank1-gaussian"
+    title = "R1SMG: noise along one line; theorem false"
     source = "Ji and Li 2024 (R1SMG)"
     adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     claim: ApproximateDP

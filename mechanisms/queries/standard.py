@@ -43,6 +43,7 @@ class StandardGaussian(GaussianMechanism):
     """
 
     name = "standard-gaussian"
+    title = "d counts with independent Gaussian noise"
     source = "Lebeda 2024, Lemma 2.1"
     dim: int
     adjacency: NeighboringRelation

@@ -60,6 +60,7 @@ class VoteEllipse(GaussianMechanism):
     """
 
     name = "vote-ellipse"
+    title = "the sum of rankings, with optimal noise"
     source = "Joseph and Yu 2024, Vote ellipse"
     adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     noise: SharedNoise

@@ -156,6 +156,7 @@ class FactorizationCounter(Counter):
     """
 
     name = "factorization-counter"
+    title = "prefix sums by a factorisation"
     source: str = "Andersson, Pagh and Torkamani 2024, Table 1"
     adjacency: NeighboringRelation = REPLACE_ONE
     assumptions: tuple[str, ...] = ("every item lies in [0, 1]", "noise and counts are real numbers, not floats")

@@ -87,6 +87,7 @@ class TreeCounter(Counter):
     """
 
     name = "tree-counter"
+    title = "prefix sums by a k-ary tree"
     source: str = "Andersson, Pagh and Torkamani 2024, Algorithms 1 and 2"
     adjacency: NeighboringRelation = REPLACE_ONE
     kind = "tree counter"

@@ -244,6 +244,7 @@ class DPFTRL(GradientMechanism, AdditiveMechanism):
     """
 
     name = "dp-ftrl"
+    title = "noisy prefix sums of the sums of batches"
     source: str = "Denisov, McMahan, Rush, Smith and Thakurta 2022"
     noise: NormalNoise
     sensitivity: ParticipationSpace

@@ -201,6 +201,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     """
 
     name = "dp-sgd"
+    title = "noisy sums of batches of clipped gradients"
     source = "Abadi et al. 2016, Algorithm 1"
     noise: BatchNoise
     parameters: ClassVar[tuple[Parameter, ...]] = (

@@ -62,16 +62,20 @@ class Ledger:
 
     def summary(self) -> str:
         """One line: how many statements stand where, whether anything changed, and how many faults were found."""
-        counts = Counter(entry.outcome.standing for entry in self.entries)
-        parts = [f"{counts[kind]} {WORDS[kind][counts[kind] == 1]}" for kind in Standing if counts[kind]]
         verdict = f"{len(self.changed)} CHANGED" if self.changed else "every outcome as recorded"
         faults = [fault for entry in self.entries for fault in entry.outcome.faults]
         found = sum(not fault.missed for fault in faults)
         share = f"all {found}" if found == len(faults) else f"ONLY {found} of {len(faults)}"
         return (
-            f"{len(self.entries)} statement{'s'[: len(self.entries) != 1]}: {', '.join(parts)}; {verdict}; "
+            f"{len(self.entries)} statement{'s'[: len(self.entries) != 1]}: {counted(self.entries)}; {verdict}; "
             f"{share} planted faults found"
         )
+
+
+def counted(entries: Sequence[LedgerEntry]) -> str:
+    """How many statements stand where, in words."""
+    counts = Counter(entry.outcome.standing for entry in entries)
+    return ", ".join(f"{counts[kind]} {WORDS[kind][counts[kind] == 1]}" for kind in Standing if counts[kind])
 
 
 WORDS = {

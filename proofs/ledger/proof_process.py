@@ -25,7 +25,7 @@ from dpverdict.proofs.ledger.certificates import certificates
 from dpverdict.proofs.ledger.html import render_html
 from dpverdict.proofs.ledger.ledger import Ledger, Progress, as_json
 from dpverdict.proofs.ledger.prove import Proof, prove_statements
-from dpverdict.proofs.ledger.terminal import WIDTH, print_explanations, print_ledger
+from dpverdict.proofs.ledger.terminal import WIDTH, print_explanations, print_ledger, print_overview
 from dpverdict.proofs.verdicts.derivation import difference
 
 ENTRY: Final = "dpverdict.proofs.ledger.proof_process:work"
@@ -143,7 +143,8 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
 
 
 def _sent(made: Ledger, faces: WantedProofFaces, files: tuple[str, ...]) -> dict[str, object]:
-    show = print_explanations if faces.explained else print_ledger
+    whole = print_ledger if faces.console.get("details", True) else print_overview
+    show = print_explanations if faces.explained else whole
     return {
         "fields": as_json(made),
         "page": render_html(made) if faces.page else "",

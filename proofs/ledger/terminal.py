@@ -1,4 +1,4 @@
-"""The ledger in a terminal: a table with a summary line, and statements explained."""
+"""The ledger in a terminal: an overview, a table with a summary line, and statements explained."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 from dpverdict.audit.reports.terminal import plain
 from dpverdict.proofs.checks.outcome import Finding, Standing
 from dpverdict.proofs.checks.registry import title
-from dpverdict.proofs.ledger.ledger import Ledger, LedgerEntry
+from dpverdict.proofs.ledger.ledger import Ledger, LedgerEntry, counted
 
 WIDTH = 150
 """Columns where standard output is no terminal."""
@@ -26,6 +27,8 @@ STYLES = {
 }
 MOST_SIDES: Final = 6
 """How many entries of a matrix, or comparisons of a case, are shown of one condition."""
+FEW: Final = 6
+"""Statements that an overview tells one by one."""
 SHORT: Final = 90
 """Two sides together that are shown in one line."""
 _UPHELD = (Standing.HOLDS, Standing.HOLDS_ON_RANGE)
@@ -52,6 +55,39 @@ def print_ledger(ledger: Ledger, console: Console | None = None) -> None:
             cells = (outcome.method, _short(outcome.scope, 90), _short(remark, 110))
             table.add_row(plain(outcome.label), standing, *map(plain, cells))
         console.print(table)
+    _print_ending(ledger, console)
+
+
+def print_overview(ledger: Ledger, console: Console | None = None) -> None:
+    """Each paper in a few lines: how many statements stand where, and which fail as printed; then what changed.
+
+    Few statements are told one by one.
+    """
+    console = Console(file=sys.stdout, highlight=False) if console is None else console
+    few = len(ledger.entries) <= FEW
+    for entry in ledger.entries if few else ():
+        outcome = entry.outcome
+        console.print(plain(f"{outcome.label}: {outcome.words}", style=STYLES[outcome.standing]))
+        remark = outcome.witness or outcome.note if outcome.standing not in _UPHELD else outcome.margin
+        console.print(_hanging(_short(f"{outcome.scope} ({outcome.method})", 150)))
+        if remark:
+            console.print(_hanging(_short(remark, 150)))
+    for paper in () if few else ledger.papers:
+        entries = ledger.of(paper)
+        console.print(plain(f"{paper}: {title(paper)}", style="bold"), no_wrap=True, overflow="ellipsis")
+        console.print(_hanging(f"{len(entries)} statements: {counted(entries)}"))
+        failing = [one.outcome.label for one in entries if one.outcome.standing is Standing.FAILS_AS_PRINTED]
+        if failing:
+            console.print(_hanging(f"fail as printed: {', '.join(failing)}"))
+    _print_ending(ledger, console)
+
+
+def _hanging(text: str) -> Padding:
+    return Padding(plain(text), (0, 0, 0, 2))
+
+
+def _print_ending(ledger: Ledger, console: Console) -> None:
+    """What changed, and the summary."""
     for entry in ledger.changed:
         outcome = entry.outcome
         words = (

@@ -147,7 +147,7 @@ def test_every_mechanism_has_all_faces_of_a_report_and_releases_that_agree(
     faces = ["--json", str(tmp_path / "out.json")]
     if command == FIRST[words(command)[0]]:  # it differs by mechanism, not by option
         faces += ["--report", str(page)]
-    assert main(["audit", *words(command), *sampled, *faces]) == code
+    assert main(["audit", *words(command), *sampled, *faces, "--details"]) == code
     printed = capsys.readouterr()
     assert printed.err == ""
     assert "Worst neighbours" in printed.out
@@ -181,7 +181,7 @@ def test_every_known_wrong_variant_is_refuted_by_name(wrong: broken.Wrong, capsy
     if wrong.name == "D1":  # its sums are over a lattice
         given["dim"] = "3"
     parts = [text for name in wrong.parameters for text in (f"--{name}", given[name])]
-    assert main(["audit", f"broken:{wrong.name}", *parts, "--no-test"]) == (0 if wrong.name == "T9" else 1)
+    assert main(["audit", f"broken:{wrong.name}", *parts, "--no-test", "--details"]) == (0 if wrong.name == "T9" else 1)
     assert wrong.title in " ".join(capsys.readouterr().out.split()) or isinstance(wrong, Mutant)
 
 
@@ -245,6 +245,7 @@ def test_a_stream_from_a_table_is_audited_where_its_items_are(
 ) -> None:
     np.save(tmp_path / "stream.npy", np.array([[1.0], [0.0], [0.0], [1.0]]))
     given = ["audit", "tree-counter", "--epsilon", "1", "--arity", "3", "--data", str(tmp_path / "stream.npy")]
+    given.append("--details")
     assert main([*given, "--samples", "500", "--seed", "1"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "index 0 (the first is 0), the most exposed" in text

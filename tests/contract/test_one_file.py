@@ -100,15 +100,18 @@ REFUSED = [f"audit {given} --no-test" for given in WRONG]
 def answers(windowed: Path) -> dict[str, Answer]:
     """What every command here answers; the files are in the folder."""
     (windowed / "plan.toml").write_text(PLAN)
-    lines = ["list", "audit --help", "curve --help", AUDITED, *REFUSED, *CLAIMED, DRAWN, PLANNED]
-    return cli_of_all(windowed, lines)
+    told = ["list", "list windowed", "audit windowed --help", "curve windowed --help"]
+    return cli_of_all(windowed, [*told, AUDITED, *REFUSED, *CLAIMED, DRAWN, PLANNED])
 
 
 def test_it_is_listed_and_its_option_explained(answers: dict[str, Answer]) -> None:
-    row = next(line for line in answers["list"][1].splitlines() if line.startswith(" windowed"))
-    assert row.split() == ["windowed", "a", "test", "--dim", "--window", "--mu"]
-    for _, shown, _ in (answers["audit --help"], answers["curve --help"]):
-        assert next(line for line in shown.splitlines() if "--window" in line).strip("│ ").split()[:2] == [
+    row = next(line for line in answers["list"][1].splitlines() if line.startswith("  windowed"))
+    assert row.split()[0] == "windowed"
+    code, listed, _ = answers["list windowed"]
+    assert code == 0
+    assert all(option in listed for option in ("--dim", "--window W", "--mu", "a test"))
+    for _, shown, _ in (answers["audit windowed --help"], answers["curve windowed --help"]):
+        assert next(line for line in shown.splitlines() if line.startswith("│ --window")).strip("│ ").split()[:2] == [
             "--window",
             "W",
         ]

@@ -12,9 +12,9 @@ from dpverdict.audit.implementation.grey_box import GreyBoxFinding
 from dpverdict.audit.implementation.sequence import FLAGGED
 from dpverdict.audit.implementation.timing import NAME as TIMES
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
-from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
+from dpverdict.audit.reports.parts import FAILS, HOLDS, Brief, Check, EvidenceKind, Section, Table
 
-WORDS: dict[bool | None, str] = {True: "holds", False: "FAILS", None: "not checked"}
+WORDS: dict[bool | None, str] = {True: HOLDS, False: FAILS, None: "not checked"}
 
 
 @final
@@ -53,6 +53,18 @@ class CodeEvidence(Evidence):
         seen = "; ".join(f"that {found.name} fails ({found.seen})" for found in self._broken)
         certified = f"The exact audit certifies {known.claim.describe()} of what is declared"
         return f"{certified}, but of the code it was seen {seen}."
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        """Which checks of the code fail, and how many hold."""
+        failed = [found.name for found in self.findings if found.holds is False]
+        held = sum(found.holds is True for found in self.findings)
+        if not failed and not held:
+            return Brief()
+        left = len(self.findings) - held - len(failed)
+        seen = f"{held} of them, by a few runs with known random numbers" + (f"; {left} not checked" if left else "")
+        if failed:
+            seen = f"not so: {'; '.join(failed)}"
+        return Brief(checks=(Check(name="checks of the code", result=FAILS if failed else HOLDS, seen=seen),))
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The checks, one row each."""

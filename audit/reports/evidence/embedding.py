@@ -10,7 +10,7 @@ from dpverdict.audit.documents.statistical import FindingFields, SampledEmbeddin
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.embedding import TWO_SAMPLES, EmbeddingCheck
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
-from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
+from dpverdict.audit.reports.parts import FAILS, HOLDS, Brief, Check, EvidenceKind, Section, Table
 from dpverdict.numerics.text import rounded_text
 
 
@@ -38,6 +38,13 @@ class EmbeddingEvidence(Evidence):
             f"{found} {known.claim.describe()}, but the embedding check fails ({', '.join(self.check.failures)}): the "
             "mechanism that runs is not Algorithm 1 at the claimed mu."
         )
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        """Whether the mechanism is the image of the standard one, or what fails."""
+        failures = self.check.failures
+        image = f"the image of the standard Gaussian mechanism, by {len(self.check.findings)} exact checks"
+        seen = ", ".join(failures) or image
+        return Brief(checks=(Check(name="embedding", result=FAILS if failures else HOLDS, seen=seen),))
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The exact findings, and apart from them the test on samples."""
@@ -89,5 +96,5 @@ class EmbeddingEvidence(Evidence):
 
 
 def _table_of_findings(found: list[tuple[str, bool, str, str]]) -> Table:
-    rows = tuple((name, "holds" if holds else "FAILS", method, detail) for name, holds, method, detail in found)
+    rows = tuple((name, HOLDS if holds else FAILS, method, detail) for name, holds, method, detail in found)
     return Table(header=("what was checked", "finding", "method", "detail"), rows=rows)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.parts import Section
+from dpverdict.audit.reports.parts import Brief, Section
 from dpverdict.balls import Enclosure
 from dpverdict.mechanisms.core.guarantees import Guarantee
 
@@ -102,6 +102,10 @@ class Evidence(ABC):
     def key_facts(self) -> Mapping[str, str]:
         """The numbers to read first, by name."""
         return {}
+
+    @abstractmethod
+    def brief(self, known: OtherEvidence) -> Brief:
+        """What a person reads first of it."""
 
     @abstractmethod
     def sections(self, known: OtherEvidence) -> Iterator[Section]:

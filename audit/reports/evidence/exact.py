@@ -25,6 +25,11 @@ from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.worst_case import WorstCase, gdp_parameter
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
 from dpverdict.audit.reports.parts import (
+    FAILS,
+    HOLDS,
+    NOT_DECIDED,
+    Brief,
+    Check,
     EvidenceKind,
     Section,
     Table,
@@ -36,7 +41,7 @@ from dpverdict.audit.reports.parts import (
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
-from dpverdict.numerics.text import at_least, at_most, decimal, plain_text, shown
+from dpverdict.numerics.text import at_least, at_most, decimal, plain_text, rounded_text, shown, with_rounded_numbers
 
 LARGEST_PAIR: Final = 10_000
 """Datasets with more numbers than this are described, not written out."""
@@ -102,6 +107,29 @@ class ExactEvidence(Evidence):
             return {}
         name = "Exact mu of the worst neighbours" if self.worst.exact else "Mu of any neighbours, at most"
         return {name: shown(mu, 10)}
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        """The worst neighbours, or those that break the claim with their event, and how it was decided."""
+        verdict, named = self.verdict, dict[str, str]()
+        if verdict is not None and verdict.witness is not None:
+            witness = verdict.witness
+            sides = {"on the dataset": witness.probability, "on the neighbour": witness.neighbour_probability}
+            named["neighbours"] = witness.difference
+            named["event"] = with_rounded_numbers(witness.event)
+            named["probability"] = ", ".join(f"{rounded_text(one.upper, 4)} {side}" for side, one in sides.items())
+        elif self.worst is not None:
+            named["worst neighbours"] = self.worst.description
+        if self.variants is not None:
+            named[f"other {self.variants.varied_by}"] = _variants_in_words(self.variants)
+        if verdict is None:
+            return Brief(facts=named)
+        results = {Status.CERTIFIED: HOLDS, Status.REFUTED: FAILS, Status.INCONCLUSIVE: NOT_DECIDED}
+        seen = "for every pair of neighbours"
+        if verdict.certificate is not None:
+            seen += f", by {verdict.certificate.method}"
+        if verdict.witness is not None:
+            seen = "the event has probabilities that the claim does not allow"
+        return Brief(facts=named, checks=(Check(name="exact audit", result=results[verdict.status], seen=seen),))
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The worst neighbours, what the verdict rests on, the certified numbers, and the covariance."""
@@ -223,6 +251,16 @@ def _variants(variants: Variants) -> Section:
     table = Table(caption=caption, header=header, rows=rows)
     title = f"The same noise with other {variants.varied_by}"
     return Section(anchor="variants", title=title, evidence=EvidenceKind.EXACT, text=text, tables=(table,))
+
+
+def _variants_in_words(variants: Variants) -> str:
+    """What the same noise keeps otherwise, each in a few words."""
+    said = []
+    for name, epsilon in variants.epsilons.items():
+        if name != variants.assumed:
+            bound = f"at most {at_most(epsilon.upper, 3)}" if math.isfinite(epsilon.upper) else "no bound known"
+            said.append(f"{name} {bound}")
+    return f"epsilon at delta {decimal(variants.delta)}: {', '.join(said)}"
 
 
 # the same as JSON values ----------------------------------------------------------------------------------------------

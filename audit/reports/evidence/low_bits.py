@@ -9,7 +9,7 @@ from typing import final
 from dpverdict.audit.distinguishing.low_bits import FloatLeak
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
-from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
+from dpverdict.audit.reports.parts import FAILS, NOT_REFUTED, Brief, Check, EvidenceKind, Section, facts
 from dpverdict.audit.statistics.joint_test import Order
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.text import at_least, rounded_text
@@ -45,6 +45,12 @@ class LowBitsEvidence(Evidence):
             f"The float64 outputs break {known.claim.describe()} with an error probability of at most "
             f"{rounded_text(self.leak.error_probability)}: their low bits tell the data{exact}."
         )
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        """Whether the low bits break the claim."""
+        leak = self.leak
+        seen = f"{leak.samples} outputs per dataset, bit for bit: epsilon at least {at_least(leak.epsilon_lower, 3)}"
+        return Brief(checks=(Check(name="low bits", result=FAILS if leak.refuted else NOT_REFUTED, seen=seen),))
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """What the search found, with its error probability."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
-from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
+from dpverdict.audit.reports.parts import Brief, EvidenceKind, Section, facts
 
 
 @final
@@ -19,6 +19,10 @@ class MembershipEvidence(Evidence):
 
     name = "membership"
     position = 70
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        """The record, and how well its membership can be told."""
+        return Brief(facts=self.words)
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The record, and how well its membership can be told."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
@@ -10,8 +11,8 @@ from dpverdict.audit.distinguishing.result import DistinguishingTest
 from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
-from dpverdict.audit.reports.evidence.statistics import sequential_section, statistics_section
-from dpverdict.audit.reports.parts import Section
+from dpverdict.audit.reports.evidence.statistics import event_in_words, sequential_section, statistics_section
+from dpverdict.audit.reports.parts import FAILS, NOT_REFUTED, Brief, Check, Section
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.numerics.text import at_least, rounded_text
 
@@ -48,6 +49,32 @@ class ReleasesEvidence(Evidence):
         """What the test found."""
         return self.test.key_facts()
 
+    def brief(self, known: OtherEvidence) -> Brief:
+        """Whether the releases refute the claim, with the bounds."""
+        test = self.test
+        bounds = [] if test.mu_lower is None else [f"mu at least {at_least(test.mu_lower, 3)}"]
+        if test.epsilon_lower is not None:
+            bounds.append(f"epsilon at least {at_least(test.epsilon_lower, 3)}")
+        seen = f"{self.drawn}: {', '.join(bounds) or 'no bound'} (error {rounded_text(test.error_probability)})"
+        result = FAILS if test.refuted else NOT_REFUTED
+        told = {} if known.exact is Status.REFUTED else self.event  # one event is enough, and that one is exact
+        return Brief(facts=told, checks=(Check(name=self.tested, result=result, seen=seen),))
+
+    @property
+    def tested(self) -> str:
+        """What was tested, in a word."""
+        return "releases"
+
+    @property
+    @abstractmethod
+    def drawn(self) -> str:
+        """How much was drawn, in words."""
+
+    @property
+    def event(self) -> Mapping[str, str]:
+        """The outcomes that contradict the claim, and how often each side had them."""
+        return {}
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -59,6 +86,25 @@ class DistinguishingEvidence(ReleasesEvidence):
     name = "test"
     position = 30
     urgency = 1
+
+    @property
+    def tested(self) -> str:
+        """What was tested, in a word."""
+        return "scores" if self.test.recorded else "releases"
+
+    @property
+    def drawn(self) -> str:
+        """How much was drawn, in words."""
+        return (
+            f"{self.test.samples} a side, no mechanism was run"
+            if self.test.recorded
+            else f"{self.test.samples} a dataset"
+        )
+
+    @property
+    def event(self) -> Mapping[str, str]:
+        """The outcomes that contradict the claim, and how often each side had them."""
+        return {} if self.test.witness is None else event_in_words(self.test)
 
     def withdraws_certificate(self, known: OtherEvidence) -> bool:
         """Whether the releases are farther apart than the exact analysis allows for any neighbours."""
@@ -93,6 +139,12 @@ class SequentialEvidence(ReleasesEvidence):
 
     name = "sequential"
     position = 31
+
+    @property
+    def drawn(self) -> str:
+        """How much was drawn, in words."""
+        end = "" if self.test.stopped_at is None else f", the claim fell at {self.test.stopped_at}"
+        return f"{self.test.samples} pairs{end}"
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The wealth of the bettors, and after how many pairs the claim fell."""

@@ -9,7 +9,7 @@ from typing import final
 from dpverdict.audit.implementation.tap.confirmation import Confirmation
 from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, TapVerdict
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
-from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
+from dpverdict.audit.reports.parts import FAILS, Brief, Check, EvidenceKind, Section, Table, facts
 from dpverdict.numerics.text import rounded_text
 
 
@@ -47,6 +47,15 @@ class TapEvidence(Evidence):
         fresh = f"{self.confirmation.samples} fresh releases on each dataset"
         error = f"error probability {rounded_text(self.confirmation.error_probability)}"
         return f"What the noise tap found refutes {claim} on {fresh} ({error}): {self.verdict.reason}."
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        """What the recorded noise says of this pair, and the test of it."""
+        status = self.verdict.status
+        result = FAILS if self.refutes else status.name.replace("_", " ").lower()
+        seen = (
+            self.verdict.reason if self.confirmation is None else f"{self.verdict.reason}; {self.confirmation.text()}"
+        )
+        return Brief(checks=(Check(name="noise tap", result=result, seen=seen),))
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """One row for each place where noise was added; and the test of what was found."""

@@ -10,7 +10,7 @@ from dpverdict.audit.documents.schema import described
 from dpverdict.audit.documents.values import StatusName, TracedLineFields
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
-from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
+from dpverdict.audit.reports.parts import Brief, EvidenceKind, Section, Table
 from dpverdict.audit.tracing.verdict import EXACTLY, TracedVerdict
 from dpverdict.numerics.text import at_least, at_most
 
@@ -82,6 +82,11 @@ class TracedEvidence(Evidence):
         if verdict.found_up_to is not None:
             said.append(f"a pair with {at_least(verdict.found_up_to, 6)}")
         return ", ".join(said) or "nothing"
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        """The pair that breaks the claim, if one does: the releases are a table of their own."""
+        witness = self.verdict.witness
+        return Brief() if witness is None else Brief(facts={"neighbours": "; ".join(map(str, witness["words"][:1]))})
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The table of the releases; and the pair that breaks the claim."""

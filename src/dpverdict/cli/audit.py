@@ -11,6 +11,7 @@ import typer
 from dpverdict.audit.documents.request import Request, parts
 from dpverdict.cli.options import (
     Dask,
+    Details,
     HtmlReport,
     Jobs,
     JsonReport,
@@ -22,7 +23,17 @@ from dpverdict.cli.options import (
     option,
     takes,
 )
-from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar, say
+from dpverdict.cli.session import (
+    CommandResult,
+    Outputs,
+    engine_of_options,
+    exit_with,
+    print_lines,
+    printing,
+    progress_bar,
+    say,
+    say_more,
+)
 
 if TYPE_CHECKING:
     from dpverdict.audit.exact.verdict import Status
@@ -49,6 +60,7 @@ def audit(
         Path | None,
         option("--certificate", "FILE", "Write what the exact verdict rests on, for dpverdict check.", "Output"),
     ] = None,
+    details: Details = False,
     quiet: Quiet = False,
 ) -> CommandResult:
     """Audit a mechanism: does it keep the promise it makes?
@@ -95,7 +107,9 @@ def audit(
         followed = request.followed
         exact = _exact_certificate(request) if "certificate" in outputs and not followed else None
         wanted = WantedRenderings(
-            page="report" in outputs, witness="witness" in outputs, console=None if quiet else console_facts()
+            page="report" in outputs,
+            witness="witness" in outputs,
+            console=None if quiet else console_facts(details=details),
         )
         cost = announced(request)
         if cost is not None:
@@ -115,6 +129,8 @@ def audit(
     if not quiet:
         with printing():
             sys.stdout.write(made.text)
+            if not details and not followed:
+                say_more()
             if outputs.files or not followed:
                 outputs.conclude(_status_in_words(made.status))
     return CommandResult(code=made.exit_code)
@@ -151,7 +167,7 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
 
     from dpverdict.audit.reports.report import EXIT_CODES
     from dpverdict.audit.runs.accounts import account_fields, account_page, event_account
-    from dpverdict.errors import InvalidValue, printable
+    from dpverdict.errors import InvalidValue
 
     given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
     for name in ("mechanism", "claim", "exact_only", "adjacency"):
@@ -170,8 +186,8 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
             witness=lambda: None,
         )
     if not quiet:
+        print_lines(account.summary())
         with printing():
-            print(printable(account.summary(), sys.stdout.encoding))
             if outputs.files:
                 outputs.conclude(_status_in_words(account.status))
     return CommandResult(code=EXIT_CODES[account.status])
@@ -224,7 +240,6 @@ def replay(
     from dpverdict.audit.distinguishing.witness_document import read_witness
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.subprocess_replay import replay_in_subprocess
-    from dpverdict.errors import printable
 
     document = read_witness(witness)
     with engine_of_options(jobs, dask):
@@ -241,6 +256,5 @@ def replay(
             trust_code=trust_code,
         )
     if not quiet:
-        with printing():
-            print(printable(found.summary(), sys.stdout.encoding))
+        print_lines(found.summary())
     return CommandResult(code=found.exit_code)

@@ -16,18 +16,30 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Annotated, Final, final
+
+import typer
 
 from dpverdict.cli.session import CommandResult, exit_with, printing
 
 
 @exit_with
-def list_mechanisms() -> CommandResult:
-    """The mechanisms with their parameters, and the known-wrong ones with the privacy they really have."""
-    from dpverdict.audit.reports.catalogue import print_catalogue
+def list_mechanisms(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Of a mechanism; broken for the known-wrong ones.")
+    ] = None,
+) -> CommandResult:
+    """The mechanisms, one a line; or one of them with its options; or the known-wrong ones with their true privacy.
+
+    For example: dpverdict list dp-sgd, or dpverdict list broken
+    """
+    from dpverdict.audit.reports.catalogue import print_catalogue, print_mechanism
 
     with printing():
-        print_catalogue()
+        if name is None:
+            print_catalogue()
+        else:
+            print_mechanism(name)
     return CommandResult(code=0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import shlex
@@ -59,6 +60,10 @@ Sarif = Annotated[
 ]
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="Print nothing; the exit code is the answer.", rich_help_panel="Output")
+]
+
+Details = Annotated[
+    bool, typer.Option("--details", help="Print all that was found, not its first lines.", rich_help_panel="Output")
 ]
 
 
@@ -125,22 +130,56 @@ class MechanismCommand(typer.core.TyperCommand):
     """
 
     def get_params(self, ctx: Any) -> list[Any]:  # of typer's own parser or of click's, as the version has it
-        """The parameters of the command, with those of the mechanisms."""
+        """The parameters of the command, with those of the mechanisms; of a help, those that it shows."""
         own: list[Any] = super().get_params(ctx)
+        named = ctx.meta.get(_EXPLAINED)
         if _MADE not in ctx.meta:
             from dpverdict.audit.trials.catalogue import offered
 
-            ctx.meta[_MADE] = _typer_options(offered(ctx.meta.get(_EXPLAINED)))
+            ctx.meta[_MADE] = _typer_options(offered(named))
+        made = list(ctx.meta[_MADE].values())
+        if ctx.meta.get(_IN_HELP, False):
+            if named is None:
+                return own
+            if made:
+                return [*map(_unlisted, own[:1]), *made, *(one for one in own if one.name == "help")]
         first = next(i for i, parameter in enumerate(own) if parameter.name == "mechanism") + 1
-        return [*own[:first], *ctx.meta[_MADE].values(), *own[first:]]
+        return [*own[:first], *made, *own[first:]]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line; ``NAME --help`` explains the parameters of that mechanism and no others."""
+        """Read the command line; what is completed or explained after a NAME is the mechanism of that name."""
         named = [text for text in args if not text.startswith("-")]
-        if "--help" in args and named:
-            ctx.meta[_EXPLAINED] = named[0]
+        if named and ("--help" in args or ctx.resilient_parsing):
+            from dpverdict.audit.trials.catalogue import mechanism_classes
+
+            ctx.meta[_EXPLAINED] = next((text for text in named if text in mechanism_classes()), named[0])
         rest: list[str] = super().parse_args(ctx, args)
         return rest
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """``--help`` shows the options that the command always takes, ``NAME --help`` those of a mechanism."""
+        whole, ctx.meta[_IN_HELP] = self.help, True
+        try:
+            self.help = self._explanation(ctx)
+            super().format_help(ctx, formatter)
+        finally:
+            self.help = whole
+            ctx.meta.pop(_IN_HELP)
+
+    def _explanation(self, ctx: Any) -> str:
+        from dpverdict.audit.trials.catalogue import mechanism_classes
+
+        named = ctx.meta.get(_EXPLAINED)
+        if named is None:
+            more = f"The options of a mechanism: {ctx.command_path} NAME --help; their names: dpverdict list."
+            return f"{self.help}\n\n{more}"
+        mechanism = mechanism_classes().get(named)
+        if mechanism is None:
+            return self.help or ""
+        said = [f"{named}: {mechanism.title or ''}", f"Source: {mechanism.source}."]
+        if self.name != "calibrate":  # the example has its noise already
+            said.append(f"For example: {ctx.command_path} {named} {mechanism.example}")
+        return "\n\n".join([*said, f"What every mechanism takes: {ctx.command_path} --help"])
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, with the parameters of the mechanism in its context."""
@@ -148,15 +187,31 @@ class MechanismCommand(typer.core.TyperCommand):
         return super().invoke(ctx)
 
 
+def _unlisted(argument: Any) -> Any:
+    """An argument that stands in the usage of a command, and not in its list of arguments."""
+    made = copy.copy(argument)
+    made.hidden = True
+    return made
+
+
 _MADE: Final = "dpverdict.options"
 _GIVEN: Final = "dpverdict.parameters"
 _EXPLAINED: Final = "dpverdict.explained"
+_IN_HELP: Final = "dpverdict.in_help"
+_WIDEST_METAVAR: Final = 16
 
 
 def parameters(context: typer.Context) -> dict[str, str | None]:
     """The parameters of the mechanism that were given, by the names of the constructor's arguments."""
     given: dict[str, str | None] = context.meta[_GIVEN]
     return given
+
+
+def _brief(metavar: str, text: str) -> tuple[str, str]:
+    """What stands for a value, and what it is; many words to choose from stand in the text, which can be broken."""
+    if len(metavar) <= _WIDEST_METAVAR:
+        return metavar, text
+    return "WORD", f"{text.rstrip('.')}: {metavar.replace('|', ', ')}."
 
 
 def _typer_options(offered: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -170,7 +225,9 @@ def _typer_options(offered: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
             name.lower(),
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=Annotated[str | None, option("--" + name.lower().replace("_", "-"), *words, "Mechanism")],
+            annotation=Annotated[
+                str | None, option(f"--{name.lower().replace('_', '-')}", *_brief(*words), "Mechanism")
+            ],
         )
         for name, words in offered.items()
     ]

@@ -16,7 +16,15 @@ from dpverdict.cli.options import (
     Timeout,
     option,
 )
-from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar
+from dpverdict.cli.session import (
+    CommandResult,
+    Outputs,
+    engine_of_options,
+    exit_with,
+    print_lines,
+    printing,
+    progress_bar,
+)
 
 
 @exit_with
@@ -39,6 +47,9 @@ def prove(
     memory: Memory = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Conditions, assumptions, planted faults.", rich_help_panel="Output")
+    ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="A table of all statements.", rich_help_panel="Output")
     ] = False,
     json: Annotated[Path | None, option("--json", "FILE", "Write the ledger as JSON.", "Output")] = None,
     report: Annotated[Path | None, option("--report", "FILE", "Write the ledger as one HTML page.", "Output")] = None,
@@ -67,7 +78,8 @@ def prove(
     folder = None if certificates is None else certificate_folder(certificates)
     with Outputs(json=json, report=report) as outputs:
         outputs.refuse_overwriting({} if paper is None else {"the statements": paper})
-        console = console_facts() | ({} if sys.stdout.isatty() else {"width": WIDTH})
+        wide = explain or details
+        console = console_facts(details=details) | ({"width": WIDTH} if wide and not sys.stdout.isatty() else {})
         wanted = WantedProofFaces(
             page="report" in outputs, explained=explain, console=console, certified=folder is not None
         )
@@ -79,6 +91,8 @@ def prove(
             write_certificates(folder, made.certificates)
     with printing():
         sys.stdout.write(made.text)
+        if not (details or explain):
+            print("  --details prints every statement; --statement NUMBER --explain all of one.")
     return CommandResult(code=made.exit_code)
 
 
@@ -133,6 +147,5 @@ def check(
     ]
     found = replace(found, refused=(*found.refused, *unlike))
     if not quiet:
-        with printing():
-            print(found.text)
+        print_lines(found.text)
     return CommandResult(code=found.exit_code)

@@ -6,12 +6,13 @@ import typer
 
 from dpverdict.audit.documents.request import ScoresRequest
 from dpverdict.cli.options import (
+    Details,
     HtmlReport,
     JsonReport,
     Quiet,
     takes,
 )
-from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing, say_more
 
 
 @exit_with
@@ -21,6 +22,7 @@ def scores(
     request: ScoresRequest,
     json: JsonReport = None,
     report: HtmlReport = None,
+    details: Details = False,
     quiet: Quiet = False,
 ) -> CommandResult:
     """Test a claim against recorded scores: of canaries in training runs, or of any other system.
@@ -43,5 +45,7 @@ def scores(
         outputs.write(json=lambda: render_json(made), report=lambda: render_html(made))
     if not quiet:
         with printing():
-            print_report(made)
+            print_report(made, details=details)
+            if not details:
+                say_more()
     return CommandResult(code=made.exit_code)

@@ -1,8 +1,11 @@
 """``dpverdict compose``, ``calibrate`` and ``audit event.json`` on the command line: the answer and the exit code."""
 
+import math
+import re
 from pathlib import Path
 
 import pytest
+from scipy.stats import norm
 
 from dpverdict.cli.application import main
 
@@ -15,11 +18,33 @@ def test_compose_answers_with_its_exit_code(
     assert capsys.readouterr().out.startswith(f"{answer}: mu=1: ")
 
 
+def test_compose_says_the_epsilon_at_a_delta(capsys: pytest.CaptureFixture[str]) -> None:
+    def delta_of(epsilon: float) -> float:  # Balle and Wang 2018, Theorem 8, for mu = sqrt(30)/20
+        mu = 30**0.5 / 20
+        far = math.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2)
+        return float(norm.cdf(-epsilon / mu + mu / 2) - far)
+
+    assert main(["compose", "30 x gaussian sigma=20 sensitivity=1", "--delta", "1e-6"]) == 0
+    found = re.match(
+        r"epsilon (\S+) at delta 1e-6, certified; a pair of neighbours has at least (\S+)\n", capsys.readouterr().out
+    )
+    assert found is not None
+    above, below = found.groups()
+    assert delta_of(float(above)) <= 1e-6 <= delta_of(float(below))
+    assert float(above) - float(below) < 2e-5
+    gap = "dp-sgd noise-multiplier=1 rate=.01 steps=100 sampling=shuffle"  # its worst pair is not known
+    assert main(["compose", gap, "--delta", "1e-6"]) == 0
+    assert "a pair of neighbours has at least" in capsys.readouterr().out
+    assert main(["compose", "gaussian sigma=1 sensitivity=1", "--delta", "0"]) == 0
+    assert capsys.readouterr().out.startswith("epsilon is infinite at delta 0, certified\n")
+
+
 def test_calibrate_prints_the_scale_and_the_step_below(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "gaussian", "--claim", "eps=1, delta=1e-6", "--sensitivity", "1"]) == 0
-    kept, broken = capsys.readouterr().out.splitlines()
-    assert kept.startswith("sigma = 4.224678889326836: CERTIFIED: ")
-    assert broken.startswith("sigma = 4.224678889326835, ")
+    answer, kept, broken = capsys.readouterr().out.splitlines()
+    assert answer == "sigma 4.224678889326836 keeps eps=1, delta=1e-6; 2.1e-16 less does not."
+    assert kept.startswith("  sigma = 4.224678889326836: CERTIFIED: ")
+    assert broken.startswith("  sigma = 4.224678889326835: ")
     assert "REFUTED" in broken
 
 
@@ -42,6 +67,9 @@ def test_an_event_is_audited(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     [
         ["compose", "--claim", "mu=1"],
         ["compose", "gaussian sigma=1 sensitivity=1"],
+        ["compose", "gaussian sigma=1 sensitivity=1", "--claim", "mu=1", "--delta", "1e-6"],
+        ["compose", "gaussian sigma=1 sensitivity=1", "--delta", "1"],
+        ["compose", "gaussian sigma=1 sensitivity=1", "--delta", "small"],
         ["compose", "gaussian sigma=1 sensitivity=1", "--claim", "mu"],
         ["calibrate", "gaussian", "--claim", "eps=1", "--sensitivity", "1"],
         ["calibrate", "gaussian", "--sensitivity", "1"],

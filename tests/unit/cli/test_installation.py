@@ -28,10 +28,18 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 def test_the_list_names_every_mechanism_and_every_known_wrong_one(capsys: pytest.CaptureFixture[str]) -> None:
     from dpverdict.mechanisms import broken
 
-    code, text = answer(capsys, "list")
+    for command, names in ((["list"], PUBLISHED), (["list", "broken"], [f"broken:{one.name}" for one in broken.ALL])):
+        code, text = answer(capsys, *command)
+        assert code == 0
+        assert [name for name in names if name not in text] == []
+
+
+@pytest.mark.parametrize("name", ["broken:M3", "dp-sgd"])
+def test_one_mechanism_is_listed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = answer(capsys, "list", name)
     assert code == 0
-    for name in [*PUBLISHED, *(f"broken:{mutant.name}" for mutant in broken.ALL)]:
-        assert name in text
+    assert name in text
+    assert main(["list", f"{name}x"]) == 2
 
 
 def test_this_environment_lacks_nothing(capsys: pytest.CaptureFixture[str]) -> None:

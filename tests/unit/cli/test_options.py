@@ -20,10 +20,37 @@ def test_every_parameter_of_every_mechanism_has_an_option(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert main([command, "--help"]) == 0
-    shown = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
-    for mechanism in mechanism_classes().values():
+    general = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+    assert "--noise-multiplier" not in general
+    for name, mechanism in mechanism_classes().items():
+        assert main([command, name, "--help"]) == 0
+        shown = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
         assert {option(parameter) for parameter in parameters_of(mechanism)} <= shown
-    assert "--no-such-parameter" not in shown
+        assert "--no-such-parameter" not in shown
+
+
+@pytest.mark.parametrize("command", ["audit", "curve", "calibrate", "tap"])
+def test_the_help_of_a_mechanism_fits_two_screens(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in mechanism_classes():
+        assert main([command, name, "--help"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 60, name
+        assert max(map(len, lines)) <= 80
+
+
+def test_options_of_the_mechanism_are_completed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = {"COMP_WORDS": "dpverdict audit dp-sgd --", "COMP_CWORD": "3", "_DPVERDICT_COMPLETE": "complete_bash"}
+    for name, value in words.items():
+        monkeypatch.setenv(name, value)
+    assert main([]) == 0
+    offered = set(capsys.readouterr().out.split())
+    assert {"--noise-multiplier", "--steps", "--claim"} <= offered
+    assert not {"--horizon", "--arity", "--options"} & offered
 
 
 @pytest.mark.parametrize("name", [*sorted(mechanism_classes()), "broken:M3", "release.py:counts"])

@@ -50,7 +50,7 @@ def test_exit_codes_and_reports(
     assert found["exact"] is None
     assert found["statistical"]["test"]["refuted"] == (code == 1)
     assert "recorded scores" in Path("r.html").read_text()
-    assert "command" in capsys.readouterr().out
+    assert "again  " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,10 @@ def test_no_face_of_a_report_on_recorded_scores_says_that_a_mechanism_was_run(
 ) -> None:
     report = ["--claim", "mu=0.5", "--seed", "1", "--json", "r.json", "--report", "r.html"]
     assert main(["scores", *arguments, *report]) == 1
-    faces = (capsys.readouterr().out, Path("r.html").read_text(), Path("r.json").read_text())
-    for face, text in zip(("terminal", "page", "JSON"), faces, strict=True):
+    brief = capsys.readouterr().out
+    assert main(["scores", *arguments, *report, "--details"]) == 1
+    faces = (brief, capsys.readouterr().out, Path("r.html").read_text(), Path("r.json").read_text())
+    for face, text in zip(("terminal", "terminal, details", "page", "JSON"), faces, strict=True):
         said = " ".join(text.split())
         for wrong in ("running the mechanism", "the mechanism returned", "neighbouring datasets", "releases"):
             assert wrong not in said, (face, wrong)

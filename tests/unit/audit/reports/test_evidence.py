@@ -27,7 +27,7 @@ from typing import Annotated, TypedDict
 from dpverdict.audit.documents.schema import described
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
-from dpverdict.audit.reports.parts import EvidenceKind, Section, Table
+from dpverdict.audit.reports.parts import Brief, Check, EvidenceKind, Section, Table
 
 
 class PlantedFields(TypedDict):
@@ -56,6 +56,9 @@ class PlantedEvidence(Evidence):
     @property
     def found(self) -> str:
         return "mu at most 1"
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        return Brief(facts={"lines": "; ".join(self.lines)}, checks=(Check(name="trace", result="holds", seen="<i>"),))
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         rows = tuple((line, "1") for line in self.lines)
@@ -86,6 +89,8 @@ def test_a_new_kind_is_one_file_that_every_face_shows(reports: Reports, planted:
         assert (report.status, report.answer) == (status, "By its trace, the claim is decided.")
         assert (report.summary.sentence, report.summary.found) == (report.answer, "mu at most 1")
         assert "release.py:7 <b>" in report_text(report)
+        assert "release.py:7 <b>" in report_text(report, details=False)
+        assert "trace  holds  <i>" in report_text(report, details=False)
         assert "release.py:7 &lt;b&gt;" in render_html(report)
         fields = json.loads(render_json(report))
         assert fields["planted"] == {"lines": ["release.py:7 <b>"]}

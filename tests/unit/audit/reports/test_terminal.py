@@ -3,21 +3,43 @@
 import dataclasses
 import io
 import re
+from collections.abc import Iterator, Mapping
 
 import pytest
 from rich.console import Console
 
+from dpverdict.audit.reports.evidence.evidence import Evidence, OtherEvidence
+from dpverdict.audit.reports.parts import Brief, Check, Section
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.terminal import print_report, report_text
 
 Reports = dict[str, Report]
 
 
-def printed(report: Report, *, width: int = 80, encoding: str = "utf-8", terminal: bool = False) -> str:
+class ManyChecks(Evidence):
+    name = "many"
+    position = 99
+
+    def __init__(self, checks: tuple[Check, ...]) -> None:
+        self.checks = checks
+
+    def brief(self, known: OtherEvidence) -> Brief:
+        return Brief(checks=self.checks)
+
+    def sections(self, known: OtherEvidence) -> Iterator[Section]:
+        yield from ()
+
+    def fields(self, known: OtherEvidence) -> Mapping[str, object]:
+        return {}
+
+
+def printed(
+    report: Report, *, width: int = 80, encoding: str = "utf-8", terminal: bool = False, details: bool = True
+) -> str:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="\n")
     console = Console(file=stream, width=width, force_terminal=terminal, color_system="standard" if terminal else None)
-    print_report(report, console)
+    print_report(report, console, details=details)
     stream.flush()
     return raw.getvalue().decode(encoding)
 
@@ -26,9 +48,32 @@ def printed(report: Report, *, width: int = 80, encoding: str = "utf-8", termina
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_every_report_fits_its_width_and_says_its_status_first(reports: Reports, width: int) -> None:
     for report in reports.values():
-        lines = printed(report, width=width).splitlines()
-        assert report.status.name in lines[1]
-        assert max(map(len, lines)) <= width
+        for details in (True, False):
+            lines = printed(report, width=width, details=details).splitlines()
+            assert report.status.name in lines[1]
+            assert max(map(len, lines)) <= width
+
+
+def test_what_a_person_reads_first_is_thirty_lines(reports: Reports) -> None:
+    for kind, report in reports.items():
+        lines = printed(report, details=False).splitlines()
+        assert len(lines) <= 29, kind  # a command adds where the rest is
+        text = " ".join(" ".join(lines).split())
+        assert text.count("...") <= 3, text
+        checks = [one for evidence in report.evidence for one in evidence.brief(report.known).checks]
+        assert all(f"{one.name} {one.result}" in text for one in checks), kind
+        assert any(one.result == "FAILS" for one in checks) or report.status.name != "REFUTED"
+
+
+def test_what_fails_stands_first_and_is_never_left_out(reports: Reports) -> None:
+    """Planted: a failing check after more checks than are shown."""
+    report = reports["CERTIFIED"]
+    many = tuple(Check(name=f"check {i}", result="holds", seen="as it should") for i in range(9))
+    planted = ManyChecks((*many, Check(name="the last one", result="FAILS", seen="not as it should")))
+    others = sum(len(evidence.brief(report.known).checks) for evidence in report.evidence)
+    text = report_text(report.with_evidence(planted), details=False)
+    assert text.index("the last one  FAILS") < text.index("exact audit")
+    assert f"and {others + 10 - 6} checks more" in text
 
 
 def test_what_is_piped_has_no_escapes_and_no_other_alphabet_than_the_pipe(reports: Reports) -> None:
