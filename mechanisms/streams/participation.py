@@ -189,7 +189,7 @@ def _of_matrix(strategy: Banded, participation: Participation) -> Sensitivity:
     unit = strategy.unit
     if participation.name in ("fixed-epochs", "cyclic"):
         patterns = list(participation.classes())
-        if sum(len(steps) ** 2 for steps in patterns) > _WORK:
+        if sum(len(steps) ** 2 for steps in patterns) > _WORK >> 4:
             requirement = "fewer pairs of steps of one record"
             raise InvalidValue("separation", participation.separation, requirement, "take a larger separation")
         tops = [_absolute_sum(strategy, steps) for steps in patterns]
