@@ -64,6 +64,22 @@ def triangle(x: Any, rng: np.random.Generator) -> Any:
     return y.sum() + rng.laplace(scale=2), np.minimum(y, 1.5625 - y).sum() + rng.laplace(scale=2)
 
 
+def clipped_rows(x: Any, rng: np.random.Generator) -> Any:
+    n = np.linalg.norm(x, axis=1, keepdims=True)
+    return (x / np.maximum(1, n)).sum(axis=0) + rng.normal(size=3)
+
+
+def scaled_rows(x: Any, rng: np.random.Generator) -> Any:
+    n = np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return (x * np.minimum(1, 2 / n)).sum(axis=0) + rng.normal(scale=2, size=3)
+
+
+def rounded_sums(x: Any, rng: np.random.Generator) -> Any:
+    return np.floor(x[:, 0].sum()) + rng.laplace(scale=101), np.trunc((x[:, 1] > 9).sum() * 3.0) + rng.laplace(
+        scale=300
+    )
+
+
 REPLACED = TableSchema.from_toml(
     functions["NUMPY"].to_toml().replace('"add-or-remove-one"  ', '"replace-one"\nrecords = 400  ')
 )
@@ -74,6 +90,9 @@ OWN = [
     (both_sides, functions["NUMPY"], "eps=1"),
     (both_sides_gaussian, functions["NUMPY"], "mu=2"),
     (triangle, REPLACED, "eps=0.78125"),
+    (clipped_rows, functions["NUMPY"], "mu=1"),
+    (scaled_rows, functions["NUMPY"], "mu=1"),
+    (rounded_sums, functions["NUMPY"], "eps=1.01"),
 ]
 
 

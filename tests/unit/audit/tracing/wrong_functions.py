@@ -837,6 +837,10 @@ class pandas_forms:
     def clip_of_a_frame_with_bounds_exchanged(df, rng):
         return df[["age"]].clip(lower=90, upper=0)["age"].sum() + rng.laplace(scale=1)
 
+    def cross_table_filled_with_many(df, rng):
+        counts = pd.crosstab(df["city"], df["age"] > 50).reindex(index=CITIES, columns=[False, True], fill_value=50)
+        return counts.to_numpy() + rng.laplace(size=(3, 2))
+
     def clip_to_nothing(df, rng):
         return df["age"].clip(float("nan"), 60).fillna(0).sum() + rng.laplace(scale=1)
 
