@@ -21,7 +21,7 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.search.neighbour_search import CandidatePair
 from dpverdict.audit.implementation.search.code_constants import constants_of
-from dpverdict.audit.implementation.search.copied_records import HoldsRecord, copied_records
+from dpverdict.audit.implementation.search.copied_records import Copied, NearRecord, copied_records
 from dpverdict.audit.implementation.search.measured import BROKEN, Measure, Measures, Measuring
 from dpverdict.audit.implementation.search.outcome_parts import part_in_words
 from dpverdict.audit.implementation.tap.tapped_runs import generators_put_back, tapped_here
@@ -211,33 +211,41 @@ class _Search:
         if candidate.statistic >= EVIDENT or self._schema.relation is REPLACE_ONE or self._schema.user is not None:
             return None
         runs = COPYING if self._most is not None else int(min(COPYING, COPYING_SHARE * self._seconds / seconds))
-        rows = copied_records(self._mechanism, self._data, self._received, runs=runs, seed=self._seed)
-        if not rows or rows[0][1] < FEWEST_COPIES:
+        for met in copied_records(self._mechanism, self._data, self._received, runs=runs, seed=self._seed):
+            found = self._looked_for(met, runs, candidate.statistic, seconds)
+            if found is not None:
+                return found
+        return None
+
+    def _looked_for(self, met: Copied, runs: int, statistic: float, seconds: float) -> FoundPair | None:
+        """The pair of a record that is met in outcomes, if it is met often enough more with it than without it."""
+        if met.count < FEWEST_COPIES:
             return None
-        row, count = rows[0]
         table = self._data
-        function = HoldsRecord(self._mechanism, record_at(table, row))
         pair = ObjectPair(
             dataset=finished(table, self._received),
-            neighbour=finished(without(table, [row]), self._received),
+            neighbour=finished(without(table, [met.row]), self._received),
             adjacency=self._schema.relation,
         )
         tried = CandidatePair(pair, "copied", f"{self._seed} copied")
-        tried.run(function, runs, self._seed, 0)
-        here, there = (sum(one.numbers[""][0] > 0 for one in side) for side in tried.rows())
+        tried.run(met.look, runs, self._seed, 0)
+        here, there = (sum(one.numbers[""][0] >= met.least for one in side) for side in tried.rows())
         self._releases += 2 * runs
         if here < FEWEST_COPIES or math.log(here / max(1, there)) < math.log(RATIO) + self._claimed():
             return None
-        words = record_in_words(record_at(table, row))
+        words = record_in_words(record_at(table, met.row))
+        near = isinstance(met.look, NearRecord)
         return FoundPair(
             pair=pair,
-            words=f"row {row} removed: {words}; it is copied into {count} of {runs} outcomes",
-            part=f"a record of the outcome that is row {row} as it is: in {here} of {runs} outcomes with it, in "
+            words=f"row {met.row} removed: {words}; it is copied into {met.count} of {runs} outcomes",
+            part=f"a record of the outcome that is {met.words}: in {here} of {runs} outcomes with it, in "
             f"{there} without it",
-            statistic=candidate.statistic,
+            statistic=statistic,
             promising=True,
-            function=function,
-            looked_at=f"of each outcome, how many of its records are equal to row {row}",
+            function=met.look,
+            looked_at=f"of each outcome, how near its nearest record is to row {met.row}"
+            if near
+            else f"of each outcome, how many of its records are {met.words}",
             measured=len(self._measures),
             run=1,
             releases=self._releases,
