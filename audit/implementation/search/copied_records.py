@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from dpverdict.audit.tables.column import Value, is_missing
-from dpverdict.audit.tables.frames import Table, collected, kind_of, length_of, names_of
+from dpverdict.audit.tables.frames import Table, collected, kind_of, names_of
 from dpverdict.audit.tables.rows import Received, finished, record_at
 from dpverdict.audit.trials.outcomes.inputs import fresh, held_safe
 from dpverdict.audit.trials.run import AnyMechanism, generator, with_generator
@@ -28,7 +28,7 @@ LEAST_COLUMNS: Final = 2
 
 MOST_FEW: Final = 20
 """Numbers of a column that are no measure of nearness."""
-NEARER: Final = 0.05
+NEARER: Final = 0.1
 """So much nearer to a record than to the next one a record of an outcome has to be, to be taken for nearly that."""
 
 Key = tuple[tuple[str, str], ...]
@@ -64,17 +64,19 @@ class HoldsRecord:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class NearRecord:
-    """A function, of whose outcome only is seen how near its nearest record is to a given one.
+    """A function, of whose outcome only is seen how many of its records are near a given one.
 
     Attributes:
         function: called with a table and a generator.
         record: the numbers of the record by the names of their columns.
         scales: of the columns: their standard deviations in the table.
+        within: how far a record may be, in every column in its scale.
     """
 
     function: Any
     record: Mapping[str, float]
     scales: Mapping[str, float]
+    within: float
 
     @property
     def name(self) -> str:
@@ -82,15 +84,14 @@ class NearRecord:
         return _name_of(self.function)
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> float:
-        """-log of the largest difference in a column, in its scale, of the nearest record; -10 without a record."""
+        """How many records of one outcome are near it."""
         outcome = with_generator(self.function)(dataset, rng)  # type: ignore[operator]  # see `copied_records`
         numbers = numbers_of(outcome, list(self.record))
-        if numbers is None or not len(numbers):
-            return -10.0
+        if numbers is None:
+            return 0.0
         own, scales = (np.array([held[name] for name in self.record]) for held in (self.record, self.scales))
         with np.errstate(over="ignore", invalid="ignore"):
-            far = np.nan_to_num(np.max(np.abs(numbers - own) / scales, axis=1), nan=np.inf)
-        return float(-np.log(np.clip(np.min(far), 1e-12, 2e4)))
+            return float(np.sum(np.all(np.abs(numbers - own) <= self.within * scales, axis=1)))
 
 
 Looks: TypeAlias = "HoldsRecord | NearRecord"
@@ -106,19 +107,15 @@ class Copied:
         count: outcomes that hold it, of those that were looked at.
         look: what looks for it in an outcome.
         words: what it looks for.
-        least: from this value of it on an outcome counts.
     """
 
     row: int
     count: int
     look: Looks
     words: str
-    least: float
 
 
-def copied_records(
-    mechanism: AnyMechanism, table: Table, received: Received, *, runs: int, seed: int
-) -> list[Copied]:
+def copied_records(mechanism: AnyMechanism, table: Table, received: Received, *, runs: int, seed: int) -> list[Copied]:
     """The records of a table that are met in outcomes: as they are, by some of their columns, or nearly.
 
     Each is alone in the table with what is met of it. Of each kind the one that most outcomes hold is given.
@@ -185,7 +182,7 @@ def _whole(called: Any, table: Table, outcomes: Sequence[Outcome], held: Mapping
     key, count = met.most_common(1)[0]
     row = rows[key][0]
     look = HoldsRecord(called, record_at(table, row), tuple(held))
-    return Copied(row=row, count=count, look=look, words=f"equal to row {row}", least=1.0)
+    return Copied(row=row, count=count, look=look, words=f"equal to row {row}")
 
 
 def _by_columns(called: Any, table: Table, outcomes: Sequence[Outcome], held: Mapping[str, list[str]]) -> Copied | None:
@@ -219,7 +216,7 @@ def _by_columns(called: Any, table: Table, outcomes: Sequence[Outcome], held: Ma
         return None
     look = HoldsRecord(called, record_at(table, row), common)
     words = f"equal to row {row} in {', '.join(common)}"
-    return Copied(row=row, count=rows[row], look=look, words=words, least=1.0)
+    return Copied(row=row, count=rows[row], look=look, words=words)
 
 
 def _nearest(
@@ -249,9 +246,9 @@ def _nearest(
         return None
     row, count = met.most_common(1)[0]
     record = dict(zip(used, real[row].tolist(), strict=True))
-    look = NearRecord(called, record, dict(zip(used, scales.tolist(), strict=True)))
-    least = float(-np.log(max(np.quantile(far[row], 0.9), 1e-12))) - 1e-9
-    return Copied(row=row, count=count, look=look, words=f"nearly equal to row {row} in {', '.join(used)}", least=least)
+    within = float(np.quantile(far[row], 0.9)) * (1 + 1e-9)
+    look = NearRecord(called, record, dict(zip(used, scales.tolist(), strict=True)), within)
+    return Copied(row=row, count=count, look=look, words=f"nearly equal to row {row} in {', '.join(used)}")
 
 
 def _name_of(function: Any) -> str:

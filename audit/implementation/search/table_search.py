@@ -21,9 +21,9 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.search.neighbour_search import CandidatePair
 from dpverdict.audit.implementation.search.code_constants import constants_of
-from dpverdict.audit.implementation.search.copied_records import Copied, NearRecord, copied_records
+from dpverdict.audit.implementation.search.copied_records import Copied, copied_records
 from dpverdict.audit.implementation.search.measured import BROKEN, Measure, Measures, Measuring
-from dpverdict.audit.implementation.search.outcome_parts import part_in_words
+from dpverdict.audit.implementation.search.outcome_parts import TellingPart, telling_part
 from dpverdict.audit.implementation.tap.tapped_runs import generators_put_back, tapped_here
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.scores.portfolio import payoff_of_claim
@@ -75,6 +75,7 @@ class FoundPair:
         pair: the two tables, as the function is given them, the larger one first.
         words: how they differ: "row 17 removed: city=Rome, the only one with city=Rome".
         part: of the outcome that tells them apart, in the user's words; "" if none was seen to.
+        change: what to change, for this pair at least; "" where ``part`` is, or the search saw too little to say.
         statistic: the mean excess of the payoff over what the claim allows, in standard deviations: an estimate.
         promising: whether anything was seen that the claim does not allow.
         function: what is to be tested on the pair: the function, or of its outcome only how often it holds the record.
@@ -89,6 +90,7 @@ class FoundPair:
     pair: AnyPair
     words: str
     part: str
+    change: str
     statistic: float
     promising: bool
     function: AnyMechanism
@@ -186,12 +188,17 @@ class _Search:
         if copied is not None:
             return copied
         proposal, candidate, seconds = best
-        promising = candidate.statistic > 0 or self._size_of(proposal) >= BROKEN
-        part = part_in_words(self._mechanism, candidate.pair, candidate.rows(), self._seed) if promising else ""
+        evident = candidate.statistic >= EVIDENT or self._size_of(proposal) >= BROKEN
+        promising = candidate.statistic > 0 or evident
+        part = TellingPart()
+        if promising:
+            wraps = proposal.kind.startswith("wrapping")
+            part = telling_part(self._mechanism, candidate.pair, candidate.rows(), self._claim, self._seed, wraps=wraps)
         return FoundPair(
             pair=candidate.pair,
             words=proposal.words,
-            part=part,
+            part=part.words,
+            change=part.change if evident else "",
             statistic=candidate.statistic,
             promising=promising,
             function=self._mechanism,
@@ -229,23 +236,21 @@ class _Search:
         )
         tried = CandidatePair(pair, "copied", f"{self._seed} copied")
         tried.run(met.look, runs, self._seed, 0)
-        here, there = (sum(one.numbers[""][0] >= met.least for one in side) for side in tried.rows())
+        here, there = (sum(one.numbers[""][0] > 0 for one in side) for side in tried.rows())
         self._releases += 2 * runs
         if here < FEWEST_COPIES or math.log(here / max(1, there)) < math.log(RATIO) + self._claimed():
             return None
         words = record_in_words(record_at(table, met.row))
-        near = isinstance(met.look, NearRecord)
         return FoundPair(
             pair=pair,
             words=f"row {met.row} removed: {words}; it is copied into {met.count} of {runs} outcomes",
             part=f"a record of the outcome that is {met.words}: in {here} of {runs} outcomes with it, in "
             f"{there} without it",
+            change="make records from a model that was fitted with noise, and none from a record",
             statistic=statistic,
             promising=True,
             function=met.look,
-            looked_at=f"of each outcome, how near its nearest record is to row {met.row}"
-            if near
-            else f"of each outcome, how many of its records are {met.words}",
+            looked_at=f"of each outcome, how many of its records are {met.words}",
             measured=len(self._measures),
             run=1,
             releases=self._releases,
