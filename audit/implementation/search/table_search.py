@@ -27,7 +27,7 @@ from dpverdict.audit.implementation.search.outcome_parts import TellingPart, tel
 from dpverdict.audit.implementation.tap.tapped_runs import generators_put_back, tapped_here
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.scores.portfolio import payoff_of_claim
-from dpverdict.audit.tables.frames import Table
+from dpverdict.audit.tables.frames import Table, length_of
 from dpverdict.audit.tables.proposals import Proposal, Proposals
 from dpverdict.audit.tables.rows import Received, finished, record_at, without
 from dpverdict.audit.tables.schema import TableSchema
@@ -53,6 +53,9 @@ RATIO: Final = 1.5
 """Times what the claim allows: so much more often a record has to be met with it than without it."""
 KEPT: Final = 16
 """Proposals that are run."""
+FEWEST_KEPT: Final = 2
+CELLS_KEPT: Final = 6 * 10**7
+"""Entries of their neighbours together, which are all held: of a large table fewer are run."""
 ALIKE: Final = 3
 """Of them, of one kind, at most."""
 FIRST_RELEASES: Final = 20
@@ -322,6 +325,8 @@ class _Search:
 
     def _shortlist(self) -> list[Proposal]:
         """The most telling proposals, not too many of a kind."""
+        cells = max(1, length_of(self._data) * len(self._schema.columns))
+        most = max(FEWEST_KEPT, min(KEPT, CELLS_KEPT // cells))
         order = sorted(
             self._measures,
             key=lambda one: (-round(one.size, 2), self._proposals[one.number].distance, one.number),
@@ -334,9 +339,9 @@ class _Search:
             if one.size >= 0 and kinds.get(key, 0) < ALIKE:
                 kinds[key] = kinds.get(key, 0) + 1
                 kept.append(proposal)
-            if len(kept) >= KEPT:
+            if len(kept) >= most:
                 break
-        return kept or self._proposals[:KEPT]
+        return kept or self._proposals[:most]
 
     # run --------------------------------------------------------------------------------------------------------------
 
