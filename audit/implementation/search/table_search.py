@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Final, final
 
@@ -32,8 +32,10 @@ from dpverdict.audit.tables.proposals import Proposal, Proposals
 from dpverdict.audit.tables.rows import Received, finished, record_at, without
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tables.standing_out import record_in_words
+from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.outcomes.observed import observed
-from dpverdict.audit.trials.run import AnyMechanism, with_generator
+from dpverdict.audit.trials.outcomes.stored import data_hash
+from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, ObjectPair, as_pair
@@ -276,6 +278,7 @@ class _Search:
     def _measure_all(self) -> None:
         until = self._begun + MEASURING * self._seconds if self._most is None else math.inf
         failures, each = 0, 16
+        self._take_up()
         while time.monotonic() < until:
             wanted = each if self._most is None else min(each, self._most - len(self._proposals))
             batch = list(islice(self._source, max(0, wanted)))
@@ -301,7 +304,33 @@ class _Search:
             self._measures += found.found
             self._run_seconds = found.seconds
             each = int(min(400, max(8, SLICE / max(found.seconds, 1e-4))))
+            self._keep()
             self._show()
+
+    def _take_up(self) -> None:
+        """Where a search of the same was interrupted, go on after the proposals that it measured."""
+        journal = current_journal()
+        if journal is None or not journal.holds(self._entry):
+            return
+        kept = journal.load(self._entry)
+        self._proposals += islice(self._source, int(kept[0, 0]))
+        self._measures += [
+            Measure(number=int(number), size=float(size), followed=bool(followed))
+            for number, size, followed in kept[1:]
+        ]
+
+    def _keep(self) -> None:
+        """In the journal, if there is one: how many were proposed, and what each showed."""
+        journal = current_journal()
+        if journal is not None:
+            rows = [(one.number, one.size, one.followed) for one in self._measures]
+            journal.store(self._entry, np.array([(len(self._proposals), 0, 0), *rows], dtype=np.float64))
+
+    @cached_property
+    def _entry(self) -> str:
+        """The name of the search in a journal, with all that the proposals and their measures depend on."""
+        what = f"{mechanism_name(self._mechanism)} given {self._received}, {self._claim}, seed {self._seed}"
+        return f"search of {what}: {self._schema!r}, {data_hash(self._data)}"
 
     def _measured(self, batch: Sequence[Proposal], first: int, until: float) -> Measures:
         """In a copy of this process, which is thrown away; or here, where the samplers are put back after each run."""

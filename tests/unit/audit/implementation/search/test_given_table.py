@@ -12,9 +12,10 @@ from dpverdict.audit import find_neighbours
 from dpverdict.audit.documents.request import Request
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.search.code_constants import constants_of
-from dpverdict.audit.implementation.search.given_table import releases_for, search_seconds, table_for
+from dpverdict.audit.implementation.search.given_table import releases_for, search_for, search_seconds, table_for
 from dpverdict.audit.implementation.search.outcome_parts import telling_part
 from dpverdict.audit.runs.request import audit_request
+from dpverdict.audit.trials.journal import Journal, journalled_in
 from dpverdict.audit.trials.outcomes.canonical import outcome_of, outcome_of_error
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, GaussianDP, ObjectPair, PureDP
@@ -220,3 +221,25 @@ def test_a_move_beyond_all_that_losses_are_made_for_does_not_end_the_search() ->
     found = find_neighbours(oldest, "eps=1", data=table, adjacency=ADD_OR_REMOVE_ONE, seed=1, most=40)
     assert found.followed == found.measured == 40
     assert found.promising
+
+
+def test_a_search_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    def counted(table: pd.DataFrame, rng: np.random.Generator) -> float:
+        return len(table) + rng.laplace(scale=2)
+
+    told: list[int] = []
+
+    def stopping(said: str) -> None:
+        if said.startswith("search of neighbours: ") and " measured" in said:
+            told.append(int(said.split()[3]))
+            if len(told) == 1:
+                raise KeyboardInterrupt
+
+    given = table_for(counted, frame(), adjacency=ADD_OR_REMOVE_ONE)
+    with journalled_in(Journal(tmp_path / "kept")):
+        with pytest.raises(KeyboardInterrupt):
+            search_for(counted, PureDP(1), given, seed=1, most=40, watch=stopping)
+        again = search_for(counted, PureDP(1), given, seed=1, most=40, watch=stopping)
+    straight = search_for(counted, PureDP(1), given, seed=1, most=40)
+    assert told[0] == 16 < told[1]
+    assert (again.measured, again.words, again.statistic) == (straight.measured, straight.words, straight.statistic)
