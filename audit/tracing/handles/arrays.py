@@ -595,8 +595,6 @@ def _with_noise(tape: RunTape, name: str, function: Any, args: Sequence[Any]) ->
         tape.refuse("noise added to each record", "sum first, and add noise to the sum")
     value = np.asarray(function(raw(one), raw(other)))
     if is_total(rest):
-        if noise.size == 1 and noise.ndim and not np.ndim(raw(rest)):  # one draw, in an array: so is the noisy value
-            noise = noise[(0,) * noise.ndim]
         release = tape.release(rest._dpv_number, noise._dpv_noise, raw(rest))
         return Released(tape, value[()] if value.ndim == 0 else value, (release,))
     tape.use(noise._dpv_noise)

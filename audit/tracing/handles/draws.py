@@ -222,8 +222,20 @@ _PLAIN_DRAWS: Final[dict[str, Callable[..., Any]]] = {
 _PLAIN_KINDS: Final = (random.Random, random.SystemRandom)
 
 
+class _Uncopied:
+    """What draws numbers: a copy would draw the same ones again."""
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+    __copy__ = __deepcopy__
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+
 @final
-class FollowedGenerator:
+class FollowedGenerator(_Uncopied):
     """A generator that is followed; it looks like one of NumPy, or of Python."""
 
     def __init__(self, kind: type = np.random.Generator) -> None:
@@ -250,14 +262,6 @@ class FollowedGenerator:
             _refuse(f"an attribute {name} of a generator that is set", "draw numbers from it alone")
         object.__setattr__(self, name, value)
 
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
-
-    __copy__ = __deepcopy__
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
-
 
 def _started(seed: Any = None) -> Any:
     if isinstance(seed, FollowedGenerator):
@@ -281,16 +285,8 @@ def _of_bits(bits: Any = None, *args: Any, **given: Any) -> Any:
 
 
 @final
-class _Bits:
+class _Bits(_Uncopied):
     """What a generator is made of; it was started by the operating system."""
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
-
-    __copy__ = __deepcopy__
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
 
 
 def _new_bits(seed: Any = None) -> Any:

@@ -207,10 +207,9 @@ class RunTape:
                         "subtract a second draw, in parentheses: statistic + (a - b)")  # fmt: skip
         if fact.weights or fact.up_to_a_shift:
             self.refuse("noise added to scores from which their largest was taken", "add it to the scores themselves")
-        shape = np.broadcast_shapes(fact.shape, noise.shape)
-        if shape != fact.shape:
+        if noise.scale.size != 1 and np.broadcast_shapes(fact.shape, noise.shape) != fact.shape:
             self.refuse("a statistic released with several draws of noise", "give the noise the shape of the statistic")
-        whole = noise.broadcast(shape)
+        whole = noise.broadcast(fact.shape)
         scale = whole.scale
         if not (np.isfinite(scale) & (scale > 0)).all():
             self.refuse("noise of scale 0, or of one that is not finite", "give it a scale > 0")
