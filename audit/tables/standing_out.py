@@ -238,11 +238,12 @@ def _coded(found: NDArray[Any]) -> tuple[Codes, Sequence[Any]]:
         known: dict[Any, int] = {}
         codes = np.fromiter((known.setdefault(one, len(known)) for one in found.tolist()), np.int32, len(found))
         return codes, list(known)
-    values, codes = np.unique(found, return_inverse=True)
-    codes = codes.ravel().astype(np.int32)
+    values, inverse = np.unique(found, return_inverse=True)
+    short: Codes = inverse.ravel().astype(np.int32)
+    numbers: Any = values
     if 2 * len(values) > len(found) and len(found) > LONG and found.dtype.kind in "iuf":
-        return codes, values  # a number for nearly every record: as objects they would be much of the memory
-    return codes, values.tolist() if found.dtype.kind != "M" else list(values)
+        return short, numbers  # a number for nearly every record: as objects they would be much of the memory
+    return short, values.tolist() if found.dtype.kind != "M" else list(values)
 
 
 def in_turns(kinds: Sequence[Iterator[T]]) -> Iterator[T]:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from dpverdict.audit.tables.column import Value, is_missing
-from dpverdict.audit.tables.frames import Table, collected, kind_of, names_of
+from dpverdict.audit.tables.frames import Table, collected, kind_of, length_of, names_of
 from dpverdict.audit.tables.rows import Received, finished, record_at
 from dpverdict.audit.trials.outcomes.inputs import fresh, held_safe
 from dpverdict.audit.trials.run import AnyMechanism, generator, with_generator
@@ -26,6 +26,8 @@ from dpverdict.audit.trials.user_code import own_error_state
 LEAST_COLUMNS: Final = 2
 """Of an outcome that is taken for records: fewer are equal by chance."""
 
+MOST_ENTRIES: Final = 5_000_000
+"""Of a table, all of which are held as texts."""
 MOST_FEW: Final = 20
 """Numbers of a column that are no measure of nearness."""
 NEARER: Final = 0.1
@@ -128,12 +130,15 @@ def copied_records(mechanism: AnyMechanism, table: Table, received: Received, *,
         seed: of their generators.
 
     Returns:
-        Whole records first; none where outcomes are no tables of at least `LEAST_COLUMNS` of the columns.
+        Whole records first; none of a table of more than `MOST_ENTRIES` entries, or where outcomes are no tables of at
+        least `LEAST_COLUMNS` of the columns.
     """
     called: Any = with_generator(mechanism)
     if not callable(called):
         return []
     names = names_of(table) or list(record_at(table, 0))
+    if length_of(table) * len(names) > MOST_ENTRIES:
+        return []
     outcomes = _outcomes(called, held_safe(finished(table, received)), names, runs, seed)
     if not outcomes:
         return []
@@ -162,7 +167,7 @@ def _outcomes(called: Any, held: Any, names: Sequence[str], runs: int, seed: int
                     columns = columns_of(called(fresh(held), generator(seed, "copied records", index)), names)
             except Exception:  # an outcome without records
                 columns = {}
-            if columns and next(iter(columns.values())):
+            if columns and all(columns.values()):
                 found.append(columns)
             elif index > 8 and not found:
                 return []
@@ -188,13 +193,13 @@ def _whole(called: Any, table: Table, outcomes: Sequence[Outcome], held: Mapping
 def _by_columns(called: Any, table: Table, outcomes: Sequence[Outcome], held: Mapping[str, list[str]]) -> Copied | None:
     """The record that outcomes share entries of two columns or more with, one of which it has alone."""
     alone: dict[str, dict[str, int]] = {}
-    for name, texts in held.items():
-        counts = Counter(texts)
-        alone[name] = {text: row for row, text in enumerate(texts) if counts[text] == 1 and text}
+    for name, entries in held.items():
+        counts = Counter(entries)
+        alone[name] = {text: row for row, text in enumerate(entries) if counts[text] == 1 and text}
     met: Counter[tuple[int, tuple[str, ...]]] = Counter()
     for outcome in outcomes:
         texts = {name: list(map(_text, outcome[name])) for name in held}
-        seen = set()
+        seen = set[tuple[int, tuple[str, ...]]]()
         for place in range(len(next(iter(texts.values())))):
             votes = {alone[name][texts[name][place]] for name in held if texts[name][place] in alone[name]}
             for row in votes:
@@ -236,7 +241,7 @@ def _nearest(
         made = [_floats(outcome[name]) for name in used]
         if any(one is None for one in made):
             return None
-        points = np.nan_to_num(np.stack(made, axis=1)) / scales  # type: ignore[arg-type]  # none of them is None
+        points = np.nan_to_num(np.stack(made, axis=1)) / scales
         distances, rows = tree.query(points, k=2, p=np.inf)
         near = distances[:, 0] < NEARER * distances[:, 1]
         for row in set(rows[near, 0].tolist()):
