@@ -343,6 +343,8 @@ def _found_in_words(found: FoundPair) -> dict[str, str]:
         said["what is tested"] = f"{found.looked_at}; a claim about an outcome is one about all that is made of it"
     if found.part:
         said["what tells them apart"] = found.part
+    if found.change:
+        said["what to change"] = f"{found.change} (for this pair at least)"
     if not found.promising:
         said["the neighbours"] += " (nothing that the claim does not allow was seen on any pair)"
     return said
