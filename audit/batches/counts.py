@@ -16,6 +16,8 @@ import scipy
 from dpverdict.audit.statistics.proportions import ROUNDED_OUTWARD, proportion_upper
 from dpverdict.numerics.arrays import Array, Integers
 
+SMALLEST_TAIL: Final = 1e-300
+"""Smaller tails are given as this."""
 MISSED: Final = 0.05
 """The probability with which the stated deviation may escape."""
 
@@ -68,7 +70,7 @@ def tails(observed: Integers, trials: Integers, probability: Array, *, independe
     else:
         divergence = scipy.special.xlogy(k, k / (n * p)) + scipy.special.xlogy(n - k, (n - k) / (n * (1 - p)))
         tail = np.exp(-np.maximum(divergence * (1 - 1e-9) - 1e-9, 0))  # the subtraction loses digits, never more
-    found[inner] = np.minimum(1.0, 2 * tail * (1 + ROUNDED_OUTWARD))
+    found[inner] = np.clip(2 * tail * (1 + ROUNDED_OUTWARD), SMALLEST_TAIL, 1.0)
     return found
 
 

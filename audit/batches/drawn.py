@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -138,18 +138,22 @@ def draw_batches(
     while drawn < batches:
         if selection:
             number = int(seeds.spawn(1)[0].generate_state(1)[0])
-            one = guarded(lambda number=number: loader.batch_iterator(found, rng=number), failure)  # type: ignore[misc]
+            one = guarded(partial(loader.batch_iterator, found, rng=number), failure)
         elif single:
             one = source if not passes else made()
         else:
             one = guarded(lambda: iter(source), failure)
         most = LONGEST_PASS * batches
-        taken = guarded(lambda one=one: list(itertools.islice(one, most + 1)), failure)  # type: ignore[misc]
+        taken = guarded(partial(_first, one, most + 1), failure)
         if not taken:
             raise MechanismFailure(name, "gave a pass without a batch", "give a loader that can be iterated anew")
         passes.append(Pass(tuple(_numbers(batch, name) for batch in taken[:most]), len(taken) <= most))
         drawn += min(len(taken), most)
     return DrawnBatches(found, tuple(passes))
+
+
+def _first(one: Any, number: int) -> list[Any]:
+    return list(itertools.islice(one, number))
 
 
 def _arguments(make: object) -> int:

@@ -122,7 +122,8 @@ class SamplerAudit:
         for one in self.findings[:SHOWN]:
             expected = "none" if one.expected == 0 else "" if one.expected is None else f"{one.expected:.6g}"
             more = f", expected {expected}" if expected else ""
-            lines.append(f"  {one.words}: {one.observed} of {one.trials}{more}; p <= {one.p_value:.1e}")
+            sure = "" if one.expected == 0 else f"; p <= {one.p_value:.1e}"
+            lines.append(f"  {one.words}: {one.observed} of {one.trials}{more}{sure}")
         if len(self.findings) > SHOWN:
             lines.append(f"  and {len(self.findings) - SHOWN} more tests that reject it")
         lines += [f"looks like: {one}" for one in self.instead]
@@ -165,7 +166,8 @@ def audit_batches(
 
     >>> from dpverdict.audit.batches.claim import read_claim
     >>> from dpverdict.audit.batches.drawn import draw_batches
-    >>> drawn = draw_batches(lambda: [list(range(k, k + 10)) for k in range(0, 100, 10)], batches=50, records=100, seed=1)
+    >>> loader = [list(range(k, k + 10)) for k in range(0, 100, 10)]
+    >>> drawn = draw_batches(lambda: loader, batches=50, records=100, seed=1)
     >>> found = audit_batches(drawn, read_claim("shuffle", None, "10"), error_probability=1e-6)
     >>> found.refuted, found.instead[0]
     (True, 'the same batches in every pass, each record in one of them')

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from dpverdict.audit.batches.claim import BatchClaim, Making
-from dpverdict.audit.batches.counts import CountTest, excluded, most_telling
+from dpverdict.audit.batches.counts import SMALLEST_TAIL, CountTest, excluded, most_telling
 from dpverdict.audit.batches.drawn import DrawnBatches, batch_pairs, counted
 from dpverdict.numerics.arrays import Array, Integers
 
@@ -119,8 +119,8 @@ def _shuffle(claim: BatchClaim, drawn: DrawnBatches) -> Iterator[CountTest]:
         chance = sizes * np.maximum(sizes - 1, 0) / (n * (n - 1)) if n > 1 else 0 * sizes
         yield most_telling(f"pairs: {name}", words, found, len(left) * passes, chance, independent=False)
     yield _in_common_of_passes(drawn, lambda k, first, second: _drawn_tail(k, n, first, second))
-    chance = float((sizes * (sizes - 1)).sum() / (n * (n - 1))) if n > 1 else 0.0
-    yield from _companions_in_passes(cells, chance)
+    anywhere = float((sizes * (sizes - 1)).sum() / (n * (n - 1))) if n > 1 else 0.0
+    yield from _companions_in_passes(cells, anywhere)
 
 
 def _balls_in_bins(claim: BatchClaim, drawn: DrawnBatches) -> Iterator[CountTest]:
@@ -310,7 +310,7 @@ def _matrix(batches: Sequence[Integers], n: int) -> Any:
 
 
 def _cells(drawn: DrawnBatches) -> Integers:
-    """The batch of each record in each whole pass: shape (passes, n); -1 where it is in none, or no passes are equal."""
+    """The batch of each record in each whole pass, -1 for none: shape (passes, n); (0, n) if lengths differ."""
     if not drawn.length:
         return np.empty((0, drawn.records), dtype=np.int64)
     found = np.full((len(drawn.whole), drawn.records), -1, dtype=np.int64)
@@ -378,7 +378,7 @@ def _most_in_common(batches: Sequence[Integers], n: int, tail: Tail, group: Inte
         trials=n,
         probability=math.nan,
         independent=True,
-        tail=min(1.0, worst * (1 + 1e-9)),
+        tail=min(1.0, max(worst * (1 + 1e-9), SMALLEST_TAIL)),
         among=max(1, len(batches) * (len(batches) - 1) // 2),
     )
 

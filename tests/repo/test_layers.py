@@ -33,8 +33,8 @@ LAYERS = {
     ),
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (
-        "documents losses sampling laws isolation trials tables statistics batches scores exact distinguishing implementation "
-        "tracing reports runs comparisons"
+        "documents losses sampling laws isolation trials tables statistics batches scores exact distinguishing "
+        "implementation tracing reports runs comparisons"
     ),
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form finite laplace discrete_gaussian bounded contour spherical composition"

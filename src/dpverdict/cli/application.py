@@ -1,5 +1,5 @@
-"""The command line: ``dpverdict audit``, ``audit-sampler``, ``tap``, ``schema``, ``scores``, ``replay``, ``run``, ``curve``,
-``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``, ``doctor``.
+"""The command line: ``dpverdict audit``, ``audit-sampler``, ``tap``, ``schema``, ``scores``, ``replay``, ``run``,
+``curve``, ``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``, ``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
