@@ -206,19 +206,20 @@ def _pairings(n: int) -> list[tuple[str, Integers, Integers]]:
 
 def _sizes_of_binomial(sizes: Integers, n: int, q: float, *, independent: bool) -> Iterator[CountTest]:
     """Of batch sizes that are each Bin(n, q): how many are larger or smaller than usual, and the most unusual one."""
-    spread = math.sqrt(n * q * (1 - q)) / 2
-    high, low = math.ceil(n * q + spread), math.floor(n * q - spread)
     number = len(sizes)
-    if low >= 0 and q < 1:
-        below = float(scipy.stats.binom.cdf(low, n, q))
-        words = f"batches with at most {low} records"
-        found = np.array([(sizes <= low).sum()])
-        yield most_telling("small batches", words, found, number, below, independent=independent)
-    if high <= n and q < 1:
-        above = _upper_tail(high, n, q)
-        words = f"batches with at least {high} records"
-        found = np.array([(sizes >= high).sum()])
-        yield most_telling("large batches", words, found, number, above, independent=independent)
+    for deviations in (0.5, 1.5):  # the second sees batches that are cut
+        spread = deviations * math.sqrt(n * q * (1 - q))
+        high, low = math.ceil(n * q + spread), math.floor(n * q - spread)
+        if low >= 0 and q < 1:
+            below = float(scipy.stats.binom.cdf(low, n, q))
+            words = f"batches with at most {low} records"
+            found = np.array([(sizes <= low).sum()])
+            yield most_telling("small batches", words, found, number, below, independent=independent)
+        if high <= n and q < 1:
+            above = _upper_tail(high, n, q)
+            words = f"batches with at least {high} records"
+            found = np.array([(sizes >= high).sum()])
+            yield most_telling("large batches", words, found, number, above, independent=independent)
     yield most_telling("each batch", "records in batch {}", sizes, n, q)
 
 

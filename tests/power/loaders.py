@@ -94,6 +94,12 @@ def cut_to_ten(rng: np.random.Generator, place: int) -> Any:
     return found[:10]
 
 
+def cut_to_thirteen(rng: np.random.Generator, place: int) -> Any:
+    """The same, at 13 records: one batch in eight is longer."""
+    found = rng.permutation(np.flatnonzero(rng.random(N) < 0.05))
+    return found[:13]
+
+
 def chosen(rng: np.random.Generator, place: int) -> Any:
     """A uniform set."""
     return rng.choice(N, B, replace=False)
@@ -135,6 +141,7 @@ WRONG: dict[str, tuple[Claim, Loader, int]] = {
     "Poisson, neighbours together": (POISSON, steps(together), N),
     "Poisson, hidden pairs together": (POISSON, steps(far_together), N),
     "Poisson, cut to ten": (POISSON, steps(cut_to_ten), N),
+    "Poisson, cut where few batches are so large": (POISSON, steps(cut_to_thirteen), N),
     "Poisson, each batch twice": (POISSON, twice(independent(0.05)), N),
     "balls in bins, not Poisson": (POISSON, binned(lambda rng: rng.integers(T, size=N)), N),
     "shuffled, not fixed size anew": (FIXED, cut(lambda rng: rng.permutation(N)), N),
