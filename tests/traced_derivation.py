@@ -853,13 +853,22 @@ def clipped_to(d: Derivation, factor: Any, vector: int | None, divides: bool) ->
     if constants != [1.0] or len(inner) != 1:
         return None
     quotient = d.before(inner[0])
-    if quotient["operation"] != "elementwise" or quotient["parameters"]["name"] != "true_divide":
+    norm: Any = quotient
+    bound: float | None = 1.0
+    if quotient["operation"] == "elementwise" and quotient["parameters"]["name"] == "true_divide":
+        top, bottom = quotient["operands"] if divides else quotient["operands"][::-1]
+        bound = constant_of(d, bottom)
+        if "step" not in top or bound is None or not bound > 0:
+            return None
+        norm = d.before(top["step"])
+    elif not divides:
         return None
-    top, bottom = quotient["operands"] if divides else quotient["operands"][::-1]
-    bound = constant_of(d, bottom)
-    if "step" not in top or bound is None or not bound > 0:
-        return None
-    norm = d.before(top["step"])
+    while norm["operation"] == "elementwise" and norm["parameters"]["name"] in ("maximum", "add"):
+        least = [constant_of(d, one) for one in norm["operands"] if "step" not in one]
+        larger = [one["step"] for one in norm["operands"] if "step" in one]
+        if len(larger) != 1 or len(least) != 1 or least[0] is None or not least[0] >= 0:
+            return None
+        norm = d.before(larger[0])  # max(n, 1e-12) and n + 1e-12 are larger than n
     if norm["operation"] != "row norm" or norm["operands"][0].get("step") != vector:
         return None
     return int(norm["parameters"]["order"]), bound

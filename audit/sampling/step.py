@@ -224,20 +224,22 @@ class SampledStep(BallLoss):
         tails = _tails_in_closed_form(self.pair)
         if tails is None:
             return super().upper_tails(levels, bits)
-        p, q = [], []
-        for level in levels:
-            with precision(2 * bits + _GUARD):
-                x, rate = self._place(level)(), ball(self.sampling_probability)
-                found = tails(x) if x.is_finite() else None
-                if found is not None:
-                    without, present = found[::-1] if self.order is Direction.REMOVE else found
-                    mixed = (1 - rate) * without + rate * present
-            if found is None:  # at the least or the largest loss, or beyond
-                without = self.q_above(level, bits) if self.order is Direction.REMOVE else self.p_above(level, bits)
-                mixed = self.p_above(level, bits) if self.order is Direction.REMOVE else self.q_above(level, bits)
-            p.append(mixed if self.order is Direction.REMOVE else without)
-            q.append(without if self.order is Direction.REMOVE else mixed)
-        return p, q
+        found = [self._in_closed_form(tails, level, bits) for level in levels]
+        return [one for one, _ in found], [other for _, other in found]
+
+    def _in_closed_form(
+        self, tails: Callable[[arb], tuple[arb, arb] | None], level: Fraction, bits: int
+    ) -> tuple[arb, arb]:  # fmt: skip
+        """``p_above`` and ``q_above`` at a level, from the tails of the pair."""
+        with precision(2 * bits + _GUARD):
+            x, rate = self._place(level)(), ball(self.sampling_probability)
+            found = tails(x) if x.is_finite() else None
+            if found is not None:
+                first, second = found
+                if self.order is Direction.REMOVE:
+                    return (1 - rate) * second + rate * first, second
+                return first, (1 - rate) * first + rate * second
+        return self.p_above(level, bits), self.q_above(level, bits)  # at the least or the largest loss, or beyond
 
     def reversed(self) -> SampledStep:
         """The loss in the other order."""

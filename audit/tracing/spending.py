@@ -543,6 +543,8 @@ def in_words(spent: Spent) -> str:
     epsilon = spent.epsilon()
     if epsilon is not None:
         return f"eps {float(epsilon):.6g}"
+    if spent.sampled:
+        return f"{in_words(spent.by_all_records())} in its sample"
     mu = f"mu {float(spent.gaussian) ** 0.5:.6g}"
     rest = Spent(spent.laplace, Fraction(0), spent.geometric, spent.pure, spent.ranges).epsilon()
     return f"{mu} with eps {float(rest):.6g}" if rest else mu

@@ -150,10 +150,17 @@ class Program:
 
     def make_statistic(self) -> None:
         a, b = self.row(), self.row()
-        kind = int(self.rng.integers(14))
+        kind = int(self.rng.integers(16)) - 2
         if self.rng.random() < 0.1:
             kind = 14 if self.replace else 15 if self.samples else kind
-        if kind < 3:
+        if kind == -2:
+            edges = f"[[-3.0, 0.0, {self.positive()}, 8.0], [-1.0, 0.5, 2.0]]"
+            name, size = self.let(f"np.histogram2d({self._bounded(a)}, {self._bounded(b)}, {edges})[0].ravel()"), 6
+        elif kind == -1:
+            name = self.let(f"np.histogram2d({self._bounded(a)}, {self._bounded(b)}, 2, [[-1, 1], [0, 2]], "
+                            f"weights={self._bounded(a)})[0].ravel()")  # fmt: skip
+            size = 4
+        elif kind < 3:
             name, size = self.let(f"np.stack([{self._bounded(a)}.sum(), {self.mask()}.sum() * 1.0])"), 2
         elif kind == 3:
             name, size = (

@@ -33,7 +33,7 @@ from dpverdict.audit.tracing.handles.building import making
 from dpverdict.audit.tracing.handles.coins import coins_for
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
-from dpverdict.audit.tracing.handles.tape import RunTape, current
+from dpverdict.audit.tracing.handles.tape import RunTape, current, refuse_own_classes
 from dpverdict.audit.tracing.rules.bounds import directed
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.source.generators import ReadyMade
@@ -53,6 +53,7 @@ def _refuse(what: str, remedy: str = "") -> NoReturn:
 
 def _public(given: Any, what: str) -> Any:
     value = settled(given)
+    refuse_own_classes(_tape(), value)
     if isinstance(value, Followed) or hasattr(value, "_dpv_array"):
         _refuse(f"{what} of noise that depends on data", "give a public number")
     if isinstance(value, Released):
@@ -67,6 +68,7 @@ def _noise(
     law: str, unit: Callable[[Any], Any], loc: Any, scale: Any, size: Any, parameter: float | None = None
 ) -> Any:
     tape = _tape()
+    refuse_own_classes(tape, loc)
     loc, scale, size = settled(loc), _public(scale, "a scale"), _public(size, "a size")
     array = np.asarray(scale, dtype=np.float64)
     if not np.isfinite(array).all() or (array < 0).any():

@@ -249,12 +249,14 @@ def _clipping(setting: Setting, number: int, vector: int | None, *, divides: boo
     quotient = setting.steps[inner[0]]
     if quotient.name == "index" and quotient.operands[0].number is not None:
         quotient = setting.steps[quotient.operands[0].number]
-    if quotient.name != "elementwise" or quotient.parameters["name"] != "true_divide":
+    norm, bound = quotient, 1.0  # max(1, |x|) is max(1, |x|/1)
+    if quotient.name == "elementwise" and quotient.parameters["name"] == "true_divide":
+        top, bottom = quotient.operands if divides else quotient.operands[::-1]
+        if top.number is None or bottom.fact is not None or np.ndim(bottom.value) != 0 or not float(bottom.value) > 0:
+            return None
+        norm, bound = setting.steps[top.number], float(bottom.value)
+    elif not divides:
         return None
-    top, bottom = quotient.operands if divides else quotient.operands[::-1]
-    if top.number is None or bottom.fact is not None or np.ndim(bottom.value) != 0 or not float(bottom.value) > 0:
-        return None
-    norm = setting.steps[top.number]
     while True:
         if norm.name == "index" and norm.operands[0].number is not None:
             norm = setting.steps[norm.operands[0].number]
@@ -265,7 +267,7 @@ def _clipping(setting: Setting, number: int, vector: int | None, *, divides: boo
         norm = setting.steps[larger]
     if norm.name != "row norm" or norm.operands[0].number != vector:
         return None
-    return Norm(int(norm.parameters["order"]), float(bottom.value))
+    return Norm(int(norm.parameters["order"]), bound)
 
 
 def _made_larger(setting: Setting, step: Step) -> int | None:

@@ -67,7 +67,8 @@ def _whole(step: Step, fact: Total, sizes: list[float | None]) -> float | None:
             weights = step.operands[int(given.get("keys", _KEYS.get(step.name, 0))) :]
             if not all(_whole_records(one) for one in weights):
                 return None
-            return MOST_RECORDS * float(max(np.abs(fact.low).max(initial=0.0), np.abs(fact.high).max(initial=0.0)))
+            ends = np.abs(fact.low).max(initial=0.0), np.abs(fact.high).max(initial=0.0)
+            return MOST_RECORDS * max(float(end) for end in ends)
         case _ if len(known) < len(sizes):
             return None
         case "move" if given["name"] in ("add", "subtract"):
@@ -81,7 +82,7 @@ def _whole(step: Step, fact: Total, sizes: list[float | None]) -> float | None:
         case "sum of coordinates" if given["over"] == 1:
             return known[0] * max(map(len, given["groups"]), default=0)
         case "times matrix":
-            return known[0] * known[1] * np.shape(step.operands[1].value)[-1]
+            return known[0] * known[1] * int(np.shape(step.operands[1].value)[-1])
         case _:
             return None
 
