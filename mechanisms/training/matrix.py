@@ -225,6 +225,7 @@ class MatrixMechanism(GradientMechanism, AdditiveMechanism):
     """
 
     name = "matrix-mechanism"
+    title = "noisy prefix sums by a matrix of your own"
     source: str = "Denisov, McMahan, Rush, Smith and Thakurta 2022"
     noise: NormalNoise
     sensitivity: ContributionSpace
