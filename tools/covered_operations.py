@@ -72,7 +72,8 @@ def tables() -> str:
         ]),
         "",
     ]  # fmt: skip
-    assert functions is not None and histograms is not None  # they fill the registers
+    assert functions is not None  # it fills the registers
+    assert histograms is not None
     return "\n".join(parts)
 
 
