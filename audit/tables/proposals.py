@@ -484,7 +484,7 @@ class Proposals:
 
     def _new_user(self, column: Column) -> Value:
         known = self.look.values[column.name]
-        if column.type == "int" or (column.type == "category" and known and _is_number(known[0])):
+        if column.type == "int" or (column.type == "category" and len(known) and _is_number(known[0])):
             return int(max(map(float, known), default=0)) + 1
         if column.type == "category" and not column.observed:
             return next((one for one in column.values if one not in known), column.values[-1])

@@ -1,5 +1,5 @@
-"""The command line: ``dpverdict audit``, ``tap``, ``schema``, ``scores``, ``replay``, ``run``, ``curve``,
-``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``, ``doctor``.
+"""The command line: ``dpverdict audit``, ``audit-sampler``, ``tap``, ``schema``, ``scores``, ``replay``, ``run``,
+``curve``, ``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``, ``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
@@ -20,6 +20,7 @@ import typer
 from dpverdict import __version__
 from dpverdict.cli.accounts import calibrate, compose, curve
 from dpverdict.cli.audit import audit, replay
+from dpverdict.cli.audit_sampler import audit_sampler
 from dpverdict.cli.corpus import commands as corpus
 from dpverdict.cli.installation import doctor, list_mechanisms, selftest
 from dpverdict.cli.options import MechanismCommand
@@ -71,6 +72,7 @@ def _help_text(command: Callable[..., NoReturn]) -> str:
 
 for _of_mechanism in (audit, tap, curve, calibrate):
     app.command(cls=MechanismCommand, help=_help_text(_of_mechanism))(_of_mechanism)
+app.command(name="audit-sampler", help=_help_text(audit_sampler))(audit_sampler)
 for _command in (compose, run, schema, scores, replay, prove, check, corpus.scan, selftest, doctor):
     app.command(help=_help_text(_command))(_command)
 app.command(name="list", help=_help_text(list_mechanisms))(list_mechanisms)

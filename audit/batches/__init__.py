@@ -1,0 +1,1 @@
+"""What a loader of batches draws, against how it is said to make them."""
