@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.tracing.handles import draws, functions
+from dpverdict.audit.tracing.handles import draws, functions, histograms
 from dpverdict.audit.tracing.handles.arrays import FUNCTIONS, methods
 from dpverdict.audit.tracing.handles.frames import functions as frame_functions
 from dpverdict.audit.tracing.handles.frames.frames import FollowedFrame
@@ -73,6 +73,7 @@ def tables() -> str:
         "",
     ]  # fmt: skip
     assert functions is not None  # it fills the registers
+    assert histograms is not None
     return "\n".join(parts)
 
 
