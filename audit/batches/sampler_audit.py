@@ -222,12 +222,11 @@ def _would_have_shown(tests: tuple[CountTest, ...], level: float) -> list[str]:
     """Of tests of independent trials, the rate that would have been found."""
     said = []
     for test in tests:
-        if test.name in ("rate", "each record", "companions"):
+        if test.name in ("rate", "each record"):
             rate = detectable(test.trials, test.probability, level / test.among)
             what = {
                 "rate": "records in batches at a rate of",
                 "each record": "a record in batches at a rate of",
-                "companions": "a record that shares batches with every other one of its group at a rate of",
             }[test.name]
             said.append(f"{what} {rate:.4g} or more, in place of {test.probability:.4g}")
     return said
