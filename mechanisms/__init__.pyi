@@ -50,6 +50,7 @@ from dpverdict.mechanisms.streams.factorization_counter import FactorizationCoun
 # training
 from dpverdict.mechanisms.training.dp_sgd import DPSGD as DPSGD
 from dpverdict.mechanisms.training.dp_ftrl import DPFTRL as DPFTRL
+from dpverdict.mechanisms.training.matrix import MatrixMechanism as MatrixMechanism
 
 # the embedding of Algorithm 1, comparisons, and known-wrong variants
 from dpverdict.mechanisms import broken as broken

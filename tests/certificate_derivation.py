@@ -759,6 +759,67 @@ def dp_ftrl(g: Given) -> Found:
     )
 
 
+def matrix_mechanism(g: Given) -> Found:
+    s, norm, d, steps = g.number("noise_multiplier"), g.number("clipping_norm"), g.count("dim"), g.count("steps")
+    rows = g.of("coefficients")
+    if not isinstance(rows, list) or not rows or any(not isinstance(row, list) or len(row) != 1 for row in rows):
+        raise Wrong("parameters.coefficients: no rows of one number")
+    column = [read(row[0], "parameters.coefficients") for row in rows]
+    way, apart, most = (
+        g.one_of("participation", "single fixed-epochs cyclic min-separation"),
+        g.count("separation"),
+        g.count("participations"),
+    )
+    earliest = list(range(0, steps, apart))
+    if not len(column) <= steps <= 128:
+        raise Wrong("parameters.steps: too many, or fewer than coefficients")
+    if column != sorted(column, reverse=True) or column[-1] < 0 or not column[0]:
+        raise Wrong("parameters.coefficients: they rise")
+    if most > len(earliest) or (way != "min-separation" and most < len(earliest)):
+        raise Wrong("parameters.participations: another number")
+    if (way == "single" and len(earliest) > 1) or (way == "single" and apart > steps):
+        raise Wrong("parameters.separation: more than one step")
+    if way == "fixed-epochs" and steps % apart:
+        raise Wrong("parameters.separation: no whole epochs")
+    sums = [F(0)] * steps
+    for first in earliest[:most]:
+        for j, entry in enumerate(column[: steps - first]):
+            sums[first + j] += entry
+    twice = 2 if g.relation == SWAP else 1
+    words = {
+        "single": "in one step",
+        "min-separation": f"in at most {most} steps, no two nearer than {apart}",
+        "fixed-epochs": f"in every {apart}-th step, {most} in all at most",
+        "cyclic": f"in some of every {apart}-th step, {most} in all at most",
+    }
+    found = Found(
+        {"law": "gaussian", "standard deviation": f"{s * norm}", "coordinates": f"{d}"},
+        {
+            "set": "columns of C of one record",
+            "steps": f"{steps}",
+            "participation": way,
+            "separation": f"{apart}",
+            "participations": f"{most}",
+            "norm": f"{norm * twice}",
+        },
+        [
+            f"each record takes part {words[way]}, chosen independently of its values",
+            "every gradient is clipped, and the noise is added before anything else sees the sums",
+            *further(s * norm),
+            REAL,
+            NORMAL,
+        ],
+    )
+    square = twice**2 * sum((x * x for x in sums), F(0)) / s / s
+    text = f"{twice**2}*({in_sixteens([f'({write(x)})**2' for x in sums])})/({write(s * s)})"
+    return found.worst(
+        "a gradient of the clipping norm at the earliest steps of a record",
+        "the coefficients are not negative and fall, so that the earliest and nearest equal gradients add up the most",
+        ("gaussian", square),
+        [holds("mu^2 of the first steps", equations([(text, write(square))]))],
+    )
+
+
 def dp_sgd(g: Given) -> Found:
     s, norm, d, rate, steps = (
         g.number("noise_multiplier"),
@@ -843,6 +904,7 @@ MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "geometric": geometric,
     "grouped-gaussian": grouped,
     "laplace": laplace,
+    "matrix-mechanism": matrix_mechanism,
     "optimal-grouped-gaussian": optimal_grouped,
     "permute-and-flip": selection("exponential"),
     "randomized-response": response,

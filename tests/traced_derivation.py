@@ -540,6 +540,86 @@ def compared(found: Fact, stated: Mapping[str, Any], close: int) -> Fact:
     return found._replace(box=Box([(a, b, c[2]) for a, b, c in zip(low, high, flat, strict=True)], found.box.shape))
 
 
+# what rounding to floats does to a step
+
+
+def whole_size(d: Derivation, number: int | None) -> float | None:
+    """A bound on coordinates that are whole numbers exactly; None where they may be rounded."""
+    waiting, before = [number], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if one is not None and one not in before and isinstance(d.facts[one], Total):
+            before.add(one)
+            waiting += [operand.get("step") for operand in d.steps[one]["operands"]]
+    sizes: dict[int, float | None] = {}
+    for one in sorted(before):
+        fact, step = d.facts[one], d.steps[one]
+        assert isinstance(fact, Total)
+        own = [sizes.get(x["step"]) if "step" in x else size_of_public(x) for x in step["operands"]]
+        size = whole_size_of(d, step, fact, own)
+        if kind_of(fact.dtype) in "iu":
+            sizes[one] = 2.0**63 if size is None else size
+        else:
+            sizes[one] = None if size is None or size > 2.0**53 else size
+    return None if number is None else sizes.get(number)
+
+
+def whole_size_of(
+    d: Derivation, step: Mapping[str, Any], fact: Total, sizes: Sequence[float | None]
+) -> float | None:  # fmt: skip
+    name, p = step["operation"], step["parameters"]
+    if name in ("count", "sum", "groups", "groups of several columns", "bincount", "histogram"):
+        keys = {"sum": 0, "groups of several columns": p.get("keys", 1)}.get(name, 1)
+        counted = [d.facts[one["step"]] for one in step["operands"][keys:]]
+        if name != "count" and not all(isinstance(one, Rows) and kind_of(one.dtype) in "biu" for one in counted):
+            return None
+        return MOST_RECORDS * max((max(abs(a), abs(b)) for a, b, _ in fact.box.flat()), default=0.0)
+    known = [one for one in sizes if one is not None]
+    if len(known) < len(sizes):
+        return None
+    if name in ("negative", "absolute", "pick", "rounded", "converted"):
+        return known[0]
+    if name == "move" and p["name"] != "true_divide":
+        return known[0] * known[1] if p["name"] == "multiply" else known[0] + known[1]
+    if name in ("stack", "not steeper"):
+        return max(known)
+    if name == "sum of coordinates" and p["over"] == 1:
+        return known[0] * max((len(group) for group in p["groups"]), default=0)
+    if name == "times matrix":
+        return known[0] * known[1] * len(step["operands"][1]["value"][0])
+    return None
+
+
+def size_of_public(one: Mapping[str, Any]) -> float | None:
+    array = np.asarray(one.get("value"))
+    if array.dtype.kind not in "biuf":
+        return None
+    numbers = [abs(float(x)) for x in array.ravel().tolist()]
+    return max(numbers, default=0.0) if all(finite(x) and x == math.floor(x) for x in numbers) else None
+
+
+def of_one_record(d: Derivation, operands: Iterable[Given]) -> None:
+    """A number of which the last bit does not depend on how many records there are, so that it may have steps."""
+    waiting, seen = [one.number for one in operands if one.number is not None], set[int]()
+    while waiting:
+        number = waiting.pop()
+        fact, step = d.facts[number], d.steps[number]
+        if number in seen or not isinstance(fact, Rows) or kind_of(fact.dtype) in "biu":
+            continue
+        seen.add(number)
+        inner = [one["step"] for one in step["operands"] if "step" in one]
+        waiting += inner
+        if kind_of(fact.dtype) != "f" or not inner:
+            continue
+        before, name, count = d.facts[inner[0]], step["operation"], 0
+        need(name != "row times matrix", "a step of a product with a matrix")
+        if isinstance(before, Rows) and name == "row norm":
+            count = before.box.at.size
+        if isinstance(before, Rows) and name == "along the row" and step["parameters"]["name"] in ("sum", "mean"):
+            count = before.box.shape[step["parameters"]["axis"]]
+        need(count < 8, "a step of a sum of many columns")
+
+
 # rules for records
 
 
@@ -652,6 +732,8 @@ def elementwise(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> F
                       "logical_xor")  # fmt: skip
     need(not truths or dtype == "bool", f"{name} gives truth values")
     need(not name.startswith(("bitwise", "invert")) or dtype == "bool", "truth values joined bit by bit")
+    if name in (*COMPARING, *JOINING, "floor", "ceil", "rint", "trunc", "sign"):
+        of_one_record(d, operands)
     boxes, decided = [], True
     for one in operands:
         if isinstance(one.fact, Rows):
@@ -771,13 +853,22 @@ def clipped_to(d: Derivation, factor: Any, vector: int | None, divides: bool) ->
     if constants != [1.0] or len(inner) != 1:
         return None
     quotient = d.before(inner[0])
-    if quotient["operation"] != "elementwise" or quotient["parameters"]["name"] != "true_divide":
+    norm: Any = quotient
+    bound: float | None = 1.0
+    if quotient["operation"] == "elementwise" and quotient["parameters"]["name"] == "true_divide":
+        top, bottom = quotient["operands"] if divides else quotient["operands"][::-1]
+        bound = constant_of(d, bottom)
+        if "step" not in top or bound is None or not bound > 0:
+            return None
+        norm = d.before(top["step"])
+    elif not divides:
         return None
-    top, bottom = quotient["operands"] if divides else quotient["operands"][::-1]
-    bound = constant_of(d, bottom)
-    if "step" not in top or bound is None or not bound > 0:
-        return None
-    norm = d.before(top["step"])
+    while norm["operation"] == "elementwise" and norm["parameters"]["name"] in ("maximum", "add"):
+        least = [constant_of(d, one) for one in norm["operands"] if "step" not in one]
+        larger = [one["step"] for one in norm["operands"] if "step" in one]
+        if len(larger) != 1 or len(least) != 1 or least[0] is None or not least[0] >= 0:
+            return None
+        norm = d.before(larger[0])  # max(n, 1e-12) and n + 1e-12 are larger than n
     if norm["operation"] != "row norm" or norm["operands"][0].get("step") != vector:
         return None
     return int(norm["parameters"]["order"]), bound
@@ -824,6 +915,7 @@ def isin(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, values = the_rows(operands[0]), operands[1].value
     values = values.tolist() if isinstance(values, np.ndarray) else values
     need(all(one is not None and one == one for one in values), "values of which none is missing")
+    of_one_record(d, operands)
     support = None
     if fact.box.shape == () and operands[0].number is not None:
         support = {operands[0].number: Cell(frozenset(values))}
@@ -905,6 +997,7 @@ def index(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
 def astype(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, dtype = the_rows(operands[0]), p["dtype"]
     need(is_number(fact) and kind_of(dtype) in "biuf" and str(np.dtype(dtype)) == dtype, "numbers of another type")
+    of_one_record(d, operands if kind_of(dtype) != "f" else [])
     if kind_of(dtype) == "b":
         return Rows(each(unknown, fact.box), "bool", fact.masks, None, fact.support)
     box = fact.box
@@ -967,6 +1060,7 @@ def drop_missing(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> 
 def remainder(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, divisor = the_rows(operands[0]), float(operands[1].value)
     need(is_number(fact) and divisor > 0, "a positive divisor")
+    of_one_record(d, operands)
 
     def entry(a: Entry) -> Entry:
         low, high = 0.0, divisor
@@ -985,6 +1079,7 @@ def remainder(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
 def mapped(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, found = the_rows(operands[0]), operands[1].value
     need(isinstance(found, dict) and found, "a public dictionary")
+    of_one_record(d, operands)
     gaps = not (fact.values is not None and all(one in found for one in fact.values)
                 and not any(one[2] for one in fact.box.flat()))  # fmt: skip
     results = list(found.values())
@@ -1001,6 +1096,7 @@ def mapped(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
 def digitized(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, edges = the_rows(operands[0]), np.asarray(operands[1].value)
     need(not any(one[2] for one in fact.box.flat()) and (np.diff(edges) > 0).all(), "increasing edges, and no gaps")
+    of_one_record(d, operands)
     edges = edges.astype(np.float64)
 
     def bin_of(x: float) -> float:
@@ -1115,6 +1211,7 @@ def groups(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     key = the_rows(operands[0])
     rows = rows_of([one for one in operands[:2] if one.fact is not None])
     need(operands[0].number is not None, "a column")
+    of_one_record(d, operands[:1])
     assert operands[0].number is not None
     supports = [both(d.masked(key), {operands[0].number: Cell(frozenset([one]))}) for one in p["values"]]
     return summed(key, each_cell(rows[1] if len(rows) > 1 else None, len(supports)), p["dtype"], supports)
@@ -1124,6 +1221,7 @@ def groups_of_several(d: Derivation, operands: list[Given], p: Mapping[str, Any]
     size, rows = p["keys"], rows_of(operands)
     need(type(size) is int and len(rows) == len(operands) and size <= len(rows) <= size + 1, "columns of records")
     need(all(one.box.shape == () for one in rows[:size]), "one value of each column")
+    of_one_record(d, operands[:size])
     supports = []
     for label in p["values"]:
         need(len(label) == size, "a value of each column")
@@ -1147,6 +1245,7 @@ def histogram(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
     key = the_rows(operands[0])
     need(key.box.shape == () and is_number(key) and not key.box.flat()[0][2] and not endless(key.box.flat()[0]),
          "one bounded number for each record")  # fmt: skip
+    of_one_record(d, operands[:1])
     edges = [float(one) for one in p["edges"]]
     need(len(edges) > 1 and all(a < b for a, b in itertools.pairwise(edges)), "edges that increase")
     rows = rows_of([one for one in operands if one.fact is not None])
@@ -1331,8 +1430,13 @@ def absolute_of(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> F
 
 def rounded(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact = total(operands[0])
-    box = each(lambda a: (min(float(math.floor(a[0])), 0.0), max(float(math.ceil(a[1])), 0.0), False), fact.box)
-    return held(fact._replace(box=box, norm=None, dtype=p["dtype"]))
+    if whole_size(d, operands[0].number) is not None:
+        return held(fact._replace(dtype=p["dtype"]))
+
+    def ends(a: Entry) -> Entry:  # floor and ceil of a sum that two tables round by less than 1/2 each
+        return min(float(math.floor(a[0])), 0.0) - 1, max(float(math.ceil(a[1])), 0.0) + 1, False
+
+    return held(Total(each(ends, fact.box), ({},) * len(fact.supports), p["dtype"]))
 
 
 def converted(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:

@@ -52,7 +52,8 @@ def refuted() -> Report:
 def terminal(report: Report) -> str:
     """The first lines of the terminal output as SVG."""
     coloured = io.StringIO()
-    print_report(report, Console(file=coloured, width=100, force_terminal=True, color_system="truecolor"))
+    console = Console(file=coloured, width=100, force_terminal=True, color_system="truecolor")
+    print_report(report, console, details=False)
     shown = Text.from_ansi("\n".join(coloured.getvalue().splitlines()[:LINES]))
     console = Console(record=True, width=100, file=io.StringIO())
     console.print(shown)

@@ -218,7 +218,11 @@ def explore(
         draw(stage, own)
     found = _explore_from_batches(batches, p, claim, total - trials, error, known, given)
     more = grown_trials(trials, total) - trials
-    if more > 0 and found.event is not None and known is None and needs_more_exploration(found.event, claim, total):
+    layout = found.scores.layout
+    if more > 0 and (
+        (layout is not None and layout.parts)  # which part of a text tells is hard to know from few
+        or (found.event is not None and known is None and needs_more_exploration(found.event, claim, total))
+    ):
         streams.append(("more", more))
         draw(*streams[-1])
         found = _explore_from_batches(batches, p, claim, total - trials - more, error, known, given)

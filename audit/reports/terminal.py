@@ -34,7 +34,8 @@ TAGS: Final = {EvidenceKind.EXACT: "blue", EvidenceKind.STATISTICAL: "cyan", Evi
 
 _TESTED: Final = ("tested on",)
 _SEARCHED: Final = "neighbours searched"
-_FOUND: Final = ("taken for", _SEARCHED, "the neighbours", "what tells them apart")
+_CHANGE: Final = "what to change"
+_FOUND: Final = ("taken for", _SEARCHED, "the neighbours", "what tells them apart", _CHANGE)
 """The parameters of a report that say what was tested; and, of a search, where it looked and what it found."""
 
 _REPEATED: Final = ("event", "violated")
@@ -89,6 +90,8 @@ def _brief_parts(report: Report, encoding: str) -> Iterator[RenderableType]:
     told = {name: report.parameters[name] for name in first if name in report.parameters}
     if report.status is Status.REFUTED:
         told.pop(_SEARCHED, None)
+    else:
+        told.pop(_CHANGE, None)
     for one in briefs:
         told |= {name: text for name, text in one.facts.items() if not (in_words and name in _REPEATED)}
     checks = [(one.name, one.result, one.seen) for brief in briefs for one in brief.checks]

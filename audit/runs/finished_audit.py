@@ -110,8 +110,8 @@ def finish_audit(report: Report, asked: AnyRequest, wanted: WantedRenderings) ->
 def _terminal_face(report: Report, wanted: Mapping[str, object]) -> Callable[[Console], None]:
     """The report in the terminal: in short, of a function that was followed the table of its releases; or all of it."""
     traced = report.find(TracedEvidence)
-    if traced is None or wanted["details"]:
-        return partial(print_report, report, details=bool(wanted["details"]))
+    if traced is None or wanted.get("details", True):
+        return partial(print_report, report, details=bool(wanted.get("details", True)))
     verdict = traced.verdict
 
     def show(console: Console) -> None:

@@ -129,6 +129,9 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     if request.followed:
         return audit_traced(request)
     _check_combination(request)
+    if request.mechanism.endswith(".py"):
+        remedy = f"write {request.mechanism}:NAME, with the name of the function"
+        raise InvalidValue("mechanism", request.mechanism, "a function of the file", remedy)
     tapped = None if request.tap is None else yes_or_no(request.tap)
     seed = secrets.randbits(63) if request.seed is None else whole_number(request.seed, "seed", at_least=0)
     error = probability(request.error_probability or DEFAULT_ERROR_PROBABILITY, "error_probability")
@@ -340,6 +343,8 @@ def _found_in_words(found: FoundPair) -> dict[str, str]:
         said["what is tested"] = f"{found.looked_at}; a claim about an outcome is one about all that is made of it"
     if found.part:
         said["what tells them apart"] = found.part
+    if found.change:
+        said["what to change"] = f"{found.change} (for this pair at least)"
     if not found.promising:
         said["the neighbours"] += " (nothing that the claim does not allow was seen on any pair)"
     return said
@@ -382,7 +387,11 @@ def _leave_out(request: Request, why: str, *names: str) -> None:
 
 
 def _check_black_box(request: Request) -> None:
-    examples = {"neighbours": "a .npz file with the arrays dataset and neighbour", "claim": '"mu=1"'}
+    examples = {
+        "neighbours": "a .npz file with the arrays dataset and neighbour; or --data with a table, in which they are "
+        "searched; or --schema of a table, for every pair",
+        "claim": '"mu=1"',
+    }
     missing = [
         name
         for name in examples

@@ -46,6 +46,7 @@ from dpverdict.audit.losses.curves import (
     log_delta_ball,
 )
 from dpverdict.audit.losses.domains import TINY, Direction, LossTails, PartMoments, finite_losses
+from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.step_parts import SampledPart, step_moments
 from dpverdict.balls import Exact, Real, ball, compare, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -67,6 +68,32 @@ def noisy_sums(noise_multiplier: Fraction) -> str:
     """What the letters of a likelihood ratio of training mean."""
     sums = "y_t the noisy sum along the canary's gradient in units of the clipping norm"
     return f"s = {short_text(noise_multiplier)}, {sums}"
+
+
+def _tails_in_closed_form(pair: PrivacyLoss) -> Callable[[arb], tuple[arb, arb] | None] | None:
+    """P[L > x] and Q[L > x] of a loss at a ball x, where each is a formula; None in place of what they do not say.
+
+    Of Laplace noise on one number, moved by s: 1 - exp((x - s)/2)/2 and exp(-(x + s)/2)/2 at -s < x < s.
+    """
+    if isinstance(pair, GaussianLoss):
+        mu = pair.mu_real
+
+        def of_gaussian(x: arb) -> tuple[arb, arb] | None:
+            z = x / mu.ball() + mu.ball() / 2
+            return (_NORMAL.tail(z - mu.ball()), _NORMAL.tail(z)) if z.is_finite() else None
+
+        return of_gaussian
+    if not (isinstance(pair, LaplaceLoss) and len(pair.groups) == 1 and pair.groups[0][1] == 1):
+        return None
+    shift = pair.groups[0][0]
+
+    def of_laplace(x: arb) -> tuple[arb, arb] | None:
+        s = ball(shift)
+        if not (-s < x and x < s):
+            return None
+        return 1 - ((x - s) / 2).exp() / 2, (-(x + s) / 2).exp() / 2
+
+    return of_laplace
 
 
 @final
@@ -193,23 +220,26 @@ class SampledStep(BallLoss):
             return (1 - q) * absent + q * sampled
 
     def upper_tails(self, levels: Sequence[Fraction], bits: int) -> tuple[list[arb], list[arb]]:
-        """As ``p_above`` and ``q_above``; of Gaussian noise two tails of a normal law at each level."""
-        if not isinstance(self.pair, GaussianLoss):
+        """As ``p_above`` and ``q_above``; of Gaussian noise, and of Laplace noise on one number, in closed form."""
+        tails = _tails_in_closed_form(self.pair)
+        if tails is None:
             return super().upper_tails(levels, bits)
-        p, q = [], []
-        for level in levels:
-            with precision(2 * bits + _GUARD):
-                x, mu, rate = self._place(level)(), self.pair.mu_real.ball(), ball(self.sampling_probability)
-                z = x / mu + mu / 2
-                tails = _NORMAL.tail(z), _NORMAL.tail(z - mu)
-                without, present = tails if self.order is Direction.REMOVE else tails[::-1]
-                mixed = (1 - rate) * without + rate * present
-            if not z.is_finite():  # at the least or the largest loss, or beyond
-                without = self.q_above(level, bits) if self.order is Direction.REMOVE else self.p_above(level, bits)
-                mixed = self.p_above(level, bits) if self.order is Direction.REMOVE else self.q_above(level, bits)
-            p.append(mixed if self.order is Direction.REMOVE else without)
-            q.append(without if self.order is Direction.REMOVE else mixed)
-        return p, q
+        found = [self._in_closed_form(tails, level, bits) for level in levels]
+        return [one for one, _ in found], [other for _, other in found]
+
+    def _in_closed_form(
+        self, tails: Callable[[arb], tuple[arb, arb] | None], level: Fraction, bits: int
+    ) -> tuple[arb, arb]:  # fmt: skip
+        """``p_above`` and ``q_above`` at a level, from the tails of the pair."""
+        with precision(2 * bits + _GUARD):
+            x, rate = self._place(level)(), ball(self.sampling_probability)
+            found = tails(x) if x.is_finite() else None
+            if found is not None:
+                first, second = found
+                if self.order is Direction.REMOVE:
+                    return (1 - rate) * second + rate * first, second
+                return first, (1 - rate) * first + rate * second
+        return self.p_above(level, bits), self.q_above(level, bits)  # at the least or the largest loss, or beyond
 
     def reversed(self) -> SampledStep:
         """The loss in the other order."""

@@ -184,7 +184,8 @@ def choose_second_event(
     if not leading.known:
         # Where the payoff promises nothing there is little to lose by an event whose folds were too small to show it.
         promised = z if of_payoff >= HOPELESS else max(z, (z + found.z) / 2)
-        handicap = 0.0 if atoms or found.past_a_gap else HANDICAP  # a fault where atoms are, or a gap, is no smooth one
+        # a fault where atoms are, or a gap, or in labels alone, is no smooth one
+        handicap = 0.0 if atoms or found.past_a_gap or candidate.of_others is not None else HANDICAP
         explored = min(map(len, own))
         share = share_of_event(of_payoff, promised, explored=explored, fresh=fresh, error=error, handicap=handicap)
     return ChosenEvent(
@@ -203,6 +204,8 @@ def score_candidates(p: Array, q: Array) -> list[ScoreCandidate]:
     """Those beside the leading score, by the kind of the explored outputs, shape (n, m) each."""
     m, both = p.shape[1], np.concatenate([p, q])
     found: list[ScoreCandidate] = []
+    if (both == both[0]).all():
+        return found
 
     def labels(columns: tuple[int, ...], of: str, repeated: float) -> None:
         if repeated == 0:

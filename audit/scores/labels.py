@@ -164,7 +164,9 @@ def label_scores_of_others(
     found = []
     for part, (less_p, less_q) in zip(parts, ((1, 0), (0, 1)), strict=True):
         a, b = of_p[part] - less_p, of_q[part] - less_q
-        ratios = _log_ratios(a, b, max(len(sides[0]) - less_p, 1), max(len(sides[1]) - less_q, 1))
+        # The sizes are those of all outputs: of a label that nearly all of them have, sizes without this one would give
+        # each side a score of its own, the larger one to the side that it is of.
+        ratios = _log_ratios(a, b, len(sides[0]), len(sides[1]))
         found.append(np.where(a + b > 1, ratios, 0.0))
     return found[0], found[1]
 

@@ -37,6 +37,8 @@ FAR: Final = 1000
 """How many times the largest number seen a number beyond it is."""
 MOST_ADDED: Final = 120
 MOST_GROUPS: Final = 12
+MOST_WITHOUT: Final = 200
+"""Records without an entry that are a table."""
 MOST_NAMED: Final = 8
 
 Record = dict[str, Any]
@@ -184,6 +186,7 @@ class Proposals:
             for end in (0, 1):
                 ends = {column.name: self._ends(column)[end] for column in numbers}
                 yield {**typical, **ends}, list(ends), "all numbers at an end of what was seen", OF_COLUMNS
+        yield from self._new_everywhere(typical)
         for name in self.look.grouping()[:4]:
             column = self.schema.column(name)
             for value in self.look.values[name][:MOST_GROUPS]:
@@ -191,6 +194,19 @@ class Proposals:
                     if other.name != name:
                         entry = {name: _native(value, column), other.name: self._ends(other)[0]}
                         yield {**typical, **entry}, list(entry), "a number at an end within a group", OF_COLUMNS
+
+    def _new_everywhere(self, typical: Record) -> Iterator[tuple[Record, list[str], str, int]]:
+        """Records with an entry that nobody has in every column; then in those only that may hold one."""
+        for most in (OF_COLUMNS, BEYOND):
+            new: Record = {}
+            for column in self.columns:
+                known = self.look.values[column.name]
+                fitting = (one for one, _, distance in self._entries(column) if distance <= most and one is not None)
+                value = next((one for one in fitting if one not in known), None)
+                if value is not None:
+                    new[column.name] = value
+            if len(new) > 1:
+                yield {**typical, **new}, list(new), "entries that nobody has", most
 
     def _named_together(self) -> Iterator[tuple[Record, list[str], str, int]]:
         """Records with entries in two columns that the code names, or numbers next to those that it names."""
@@ -293,6 +309,10 @@ class Proposals:
             yield Base(words=f"a table of row {one.row} alone", table=taken(self.table, [one.row]))
         if n > 1:
             yield Base(words="a table of two typical records", table=taken(self.table, [self.look.typical] * 2))
+        for column in self.columns:
+            gaps = np.flatnonzero(self.look.codes[column.name] < 0)[:MOST_WITHOUT]
+            if len(gaps):
+                yield Base(words=f"a table of {len(gaps)} records without {column.name}", table=taken(self.table, gaps))
         for name in self.look.grouping()[:4]:
             counts = self.look.counts[name]
             for code in {int(np.argmin(counts)), int(np.argmax(counts))}:
@@ -464,7 +484,7 @@ class Proposals:
 
     def _new_user(self, column: Column) -> Value:
         known = self.look.values[column.name]
-        if column.type == "int" or (column.type == "category" and known and _is_number(known[0])):
+        if column.type == "int" or (column.type == "category" and len(known) and _is_number(known[0])):
             return int(max(map(float, known), default=0)) + 1
         if column.type == "category" and not column.observed:
             return next((one for one in column.values if one not in known), column.values[-1])

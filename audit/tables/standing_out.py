@@ -16,10 +16,14 @@ from dpverdict.audit.tables.frames import Table, collected, entries, length_of, 
 
 FEW: Final = 6
 """Records of each kind that are named in every column."""
+LONG: Final = 50_000
+"""Records of a table whose memory counts."""
+_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 MOST_GROUPS: Final = 60
 """Different entries of a column whose groups are looked at together with those of another."""
 
-Codes = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
 T = TypeVar("T")
 
 
@@ -58,13 +62,16 @@ class TableLook:
         self.length: Final[int] = length_of(held)
         names = names_of(held)
         self.codes: dict[str, Codes] = {}
-        self.counts: dict[str, Codes] = {}
-        self.values: dict[str, list[Any]] = {}
-        self._numbers: dict[str, tuple[Codes, NDArray[Any]]] = {}
+        self.counts: dict[str, Counts] = {}
+        self.values: dict[str, Sequence[Any]] = {}
+        self._numbers: dict[str, tuple[Counts, NDArray[Any]]] = {}
         self.rarity: NDArray[np.float64] = np.zeros(self.length)
+        every_row = np.arange(self.length)
         for place, column in enumerate(columns):
             rows, found = entries(held, place if names is None else names.index(column.name))
-            codes = np.full(self.length, -1, dtype=np.int64)
+            if len(rows) == self.length:
+                rows = every_row  # one array for all columns: of a large table they are most of the memory
+            codes = np.full(self.length, -1, dtype=np.int32)
             codes[rows], values = _coded(found)
             self.codes[column.name], self.values[column.name] = codes, values
             counts = np.bincount(codes[rows], minlength=len(values)).astype(np.int64)
@@ -155,7 +162,7 @@ class TableLook:
     def _alone_together(self) -> Iterator[StandingOut]:
         small = [name for name in self.grouping() if len(self.values[name]) <= MOST_GROUPS]
         for one, other in itertools.combinations(small, 2):
-            both = self.codes[one] * (len(self.values[other]) + 1) + self.codes[other]
+            both = self.codes[one].astype(np.int64) * (len(self.values[other]) + 1) + self.codes[other]
             both[(self.codes[one] < 0) | (self.codes[other] < 0)] = -1
             groups, first, counts = np.unique(both, return_index=True, return_counts=True)
             for i in np.flatnonzero((counts == 1) & (groups >= 0))[:FEW].tolist():
@@ -215,20 +222,28 @@ class TableLook:
     def _twins(self) -> Iterator[StandingOut]:
         if not self.length:
             return
-        whole = np.stack([self.codes[column.name] for column in self.columns], axis=1)
-        _, inverse, counts = np.unique(whole, axis=0, return_inverse=True, return_counts=True)
-        for group in np.flatnonzero(counts > 1)[:FEW].tolist():
-            rows = np.flatnonzero(inverse.ravel() == group)
-            yield StandingOut(row=int(rows[-1]), why=f"equal to row {int(rows[0])}")
+        marks = np.zeros(self.length, dtype=np.uint64)  # of records that are equal they are
+        for column in self.columns:
+            marks = (marks ^ self.codes[column.name].astype(np.uint64)) * _MULTIPLIER
+            marks ^= marks >> np.uint64(29)
+        order = np.argsort(marks, kind="stable")
+        starts = np.flatnonzero(marks[order][1:] == marks[order][:-1])[:FEW]
+        for first, last in ((int(order[i]), int(order[i + 1])) for i in starts.tolist()):
+            if all(self.codes[column.name][first] == self.codes[column.name][last] for column in self.columns):
+                yield StandingOut(row=last, why=f"equal to row {first}")
 
 
-def _coded(found: NDArray[Any]) -> tuple[Codes, list[Any]]:
+def _coded(found: NDArray[Any]) -> tuple[Codes, Sequence[Any]]:
     if found.dtype.kind == "O":
         known: dict[Any, int] = {}
-        codes = np.fromiter((known.setdefault(one, len(known)) for one in found.tolist()), np.int64, len(found))
+        codes = np.fromiter((known.setdefault(one, len(known)) for one in found.tolist()), np.int32, len(found))
         return codes, list(known)
-    values, codes = np.unique(found, return_inverse=True)
-    return codes.ravel().astype(np.int64), values.tolist() if found.dtype.kind != "M" else list(values)
+    values, inverse = np.unique(found, return_inverse=True)
+    short: Codes = inverse.ravel().astype(np.int32)
+    numbers: Any = values
+    if 2 * len(values) > len(found) and len(found) > LONG and found.dtype.kind in "iuf":
+        return short, numbers  # a number for nearly every record: as objects they would be much of the memory
+    return short, values.tolist() if found.dtype.kind != "M" else list(values)
 
 
 def in_turns(kinds: Sequence[Iterator[T]]) -> Iterator[T]:

@@ -11,6 +11,7 @@ This file is where the rest of the package is met: the losses, their composition
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections import Counter
@@ -30,6 +31,7 @@ from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.boxes import Boxes
 from dpverdict.audit.tracing.rules.facts import MIXED, Cell, NoiseFact, Norm, Support, Total
 from dpverdict.audit.tracing.rules.joint import Joint, Weighted, most_spent
+from dpverdict.balls import Enclosure
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
@@ -442,9 +444,19 @@ def keeps(options: Sequence[Spent], claim: Guarantee) -> bool:
 
 def _keeps(one: Spent, claim: Guarantee) -> bool:
     largest = one.epsilon()
-    if one.sampled and isinstance(claim, PureDP) and largest is not None:  # nothing is smaller at delta = 0
-        return largest <= claim.epsilon
+    if one.sampled and isinstance(claim, PureDP):  # nothing is smaller at delta = 0
+        return largest is not None and largest <= claim.epsilon
+    if one.sampled and isinstance(claim, GaussianDP):
+        mu = _least_mu(one)
+        return mu is not None and mu.upper <= claim.mu
     return any(_certifies(held_to(loss, claim)) for loss in one.losses())
+
+
+@functools.lru_cache(maxsize=64)
+def _least_mu(one: Spent) -> Enclosure | None:
+    """The least mu of what is composed with a sample, which takes seconds; it does not depend on the claim."""
+    account = held_to(one.loss(), GaussianDP(1))
+    return account.spent if account.certified else None
 
 
 def _certifies(account: Account) -> bool:
@@ -500,8 +512,16 @@ def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
     try:
         for one in options:
             largest = one.epsilon()
-            if isinstance(claim, PureDP) and one.sampled and largest is not None:
+            if isinstance(claim, PureDP) and one.sampled:
+                if largest is None:
+                    return None
                 found = max(found, math.nextafter(float(largest), math.inf))
+                continue
+            if isinstance(claim, GaussianDP) and one.sampled:
+                mu = _least_mu(one)
+                if mu is None:
+                    return None
+                found = max(found, float(mu.upper))
                 continue
             account = held_to(one.loss(), claim)
             if isinstance(claim, ApproximateDP | PureDP):
@@ -523,6 +543,8 @@ def in_words(spent: Spent) -> str:
     epsilon = spent.epsilon()
     if epsilon is not None:
         return f"eps {float(epsilon):.6g}"
+    if spent.sampled:
+        return f"{in_words(spent.by_all_records())} in its sample"
     mu = f"mu {float(spent.gaussian) ** 0.5:.6g}"
     rest = Spent(spent.laplace, Fraction(0), spent.geometric, spent.pure, spent.ranges).epsilon()
     return f"{mu} with eps {float(rest):.6g}" if rest else mu

@@ -436,6 +436,8 @@ def parse_guarantee(text: str) -> Guarantee:
         name = {"eps": "epsilon", "alpha": "order"}.get(key.lower(), key.lower())
         if not equals or name in parts:
             raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+        if re.search(r"\s\w+\s*=", value):
+            raise InvalidValue("claim", text, "parts with commas between them", f"write {', '.join(text.split())!r}")
         parts[name] = value
     match parts:
         case {"mu": mu} if len(parts) == 1:

@@ -19,6 +19,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.outcome import Outcome
 from dpverdict.proofs.checks.rooms import PROOFS, import_room, rooms
 from dpverdict.proofs.checks.statement import Statement, known_statements
+from dpverdict.suggestions import nearest
 
 _LONG = {
     "definition": "def",
@@ -120,8 +121,9 @@ def matching(paper: str | None, number: str) -> tuple[Statement, ...]:
     bare = re.compile(rf"[a-z]*{re.escape(wanted)}(\.[a-z].*)?")
     found = exact or [s for s in listed if bare.fullmatch(s.number.lower())]
     if not found:
-        near = ", ".join(s.number for s in listed[:60])
-        raise InvalidValue("statement", number, "the number of a statement", f"the numbers begin with {near}")
+        meant = nearest(wanted, [s.number for s in listed])
+        remedy = f"{meant}dpverdict prove {paper or 'PAPER'} --details shows them all, such as {listed[0].number}"
+        raise InvalidValue("statement", number, "the number of a statement", remedy)
     return tuple(found)
 
 

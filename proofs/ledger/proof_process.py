@@ -143,7 +143,8 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
 
 
 def _sent(made: Ledger, faces: WantedProofFaces, files: tuple[str, ...]) -> dict[str, object]:
-    show = print_explanations if faces.explained else print_ledger if faces.console["details"] else print_overview
+    whole = print_ledger if faces.console.get("details", True) else print_overview
+    show = print_explanations if faces.explained else whole
     return {
         "fields": as_json(made),
         "page": render_html(made) if faces.page else "",

@@ -63,7 +63,7 @@ def print_overview(ledger: Ledger, console: Console | None = None) -> None:
 
     Few statements are told one by one.
     """
-    console = _console() if console is None else console
+    console = Console(file=sys.stdout, highlight=False) if console is None else console
     few = len(ledger.entries) <= FEW
     for entry in ledger.entries if few else ():
         outcome = entry.outcome

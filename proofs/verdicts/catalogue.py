@@ -79,6 +79,7 @@ MECHANISMS: Final[Mapping[str, Callable[[Parameters], WorstPair]]] = {
     "geometric": other_noise.geometric,
     "grouped-gaussian": gaussian_queries.grouped,
     "laplace": other_noise.laplace,
+    "matrix-mechanism": streams.matrix_mechanism,
     "optimal-grouped-gaussian": gaussian_queries.optimal_grouped,
     "permute-and-flip": lambda given: other_noise.selection(given, "exponential"),
     "randomized-response": other_noise.randomized_response,

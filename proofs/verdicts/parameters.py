@@ -21,8 +21,10 @@ from dpverdict.mechanisms.core.guarantees import (
 )
 from dpverdict.mechanisms.core.noise import SharedNoise
 from dpverdict.mechanisms.core.sensitivity import Cube
+from dpverdict.mechanisms.streams.strategies import Toeplitz
 from dpverdict.numerics.exponential_sums import ExponentialSum
 from dpverdict.proofs.verdicts.laws import Json
+from dpverdict.proofs.verdicts.streams import MOST_STEPS
 
 _Mechanism = Any
 """A mechanism of the catalogue: its class is known by its name, its attributes are read below."""
@@ -163,6 +165,20 @@ def _stated(mechanism: _Mechanism) -> Json:
     }
 
 
+def _matrix(mechanism: _Mechanism) -> Json:
+    strategy, participation = mechanism.strategy, mechanism.participation
+    entries = strategy.exact_coefficients if isinstance(strategy, Toeplitz) and strategy.falling else None
+    if entries is None or mechanism.steps > MOST_STEPS:
+        requirement = f"Toeplitz with rational coefficients that fall, of at most {MOST_STEPS} steps"
+        raise InvalidValue("kind", mechanism.kind, requirement, "leave the certificate out")
+    return _attributes(*_RUN)(mechanism) | {
+        "coefficients": [[str(entry)] for entry in entries],
+        "participation": participation.name,
+        "separation": participation.separation,
+        "participations": participation.most,
+    }
+
+
 _RUN = ("noise_multiplier", "clipping_norm", "dim", "steps")
 _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "above-threshold": _threshold,
@@ -178,6 +194,7 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "geometric": _geometric,
     "grouped-gaussian": _attributes("groups", "dim", "independent_scale", "shared_scale"),
     "laplace": _laplace,
+    "matrix-mechanism": _matrix,
     "optimal-grouped-gaussian": _optimal_grouped,
     "permute-and-flip": _selection,
     "randomized-response": _response,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Final
 
 from dpverdict.proofs.checks.evidence import number
@@ -191,6 +192,64 @@ def dp_ftrl(given: Parameters) -> WorstPair:
         ),
         assumptions=assumptions,
     )
+
+
+def matrix_mechanism(given: Parameters) -> WorstPair:
+    relation = given.under(ADD_REMOVE, REPLACE)
+    multiplier, norm, dim = given.fraction("noise_multiplier"), given.fraction("clipping_norm"), given.whole("dim")
+    steps, entries = given.whole("steps"), [entry for (entry,) in given.table("coefficients", 1)]
+    participation = given.word("participation", "single", "fixed-epochs", "cyclic", "min-separation")
+    apart, most = given.whole("separation"), given.whole("participations")
+    if steps > MOST_STEPS or len(entries) > steps:
+        given.refuse("steps", f"more than {MOST_STEPS}, or fewer than there are coefficients")
+    if entries[0] == 0 or any(later > former for former, later in pairwise(entries)):
+        given.refuse("coefficients", "they do not fall from a positive one")
+    possible = -(-steps // apart)
+    if most > possible or (participation != "min-separation" and most != possible):
+        given.refuse("participations", f"they are not as many as {steps} steps hold")
+    if (participation == "single" and apart != steps) or (participation == "fixed-epochs" and steps % apart):
+        given.refuse("separation", f"it is none of {participation} in {steps} steps")
+    row = [*entries, *[Fraction(0)] * (steps - len(entries))]
+    sums = [sum((row[t - i * apart] for i in range(most) if t >= i * apart), Fraction(0)) for t in range(steps)]
+    times = 4 if relation == REPLACE else 1
+    square = times * sum((one**2 for one in sums), Fraction(0)) / multiplier**2
+    terms = _sum_of([f"({number(one)})**2" for one in sums])
+    return WorstPair(
+        noise={"law": "gaussian", "standard deviation": str(multiplier * norm), "coordinates": str(dim)},
+        differences={
+            "set": "columns of C of one record",
+            "steps": str(steps),
+            "participation": participation,
+            "separation": str(apart),
+            "participations": str(most),
+            "norm": str(norm * (2 if relation == REPLACE else 1)),
+        },
+        pair="a gradient of the clipping norm at the earliest steps of a record",
+        why="the coefficients are not negative and fall, so that the earliest and nearest equal gradients add up the "
+        "most",
+        law=Gaussian(square),
+        conditions=(
+            condition(
+                "mu^2 of the first steps", identity((f"{times}*({terms})/({number(multiplier**2)})", number(square)))
+            ),
+        ),
+        assumptions=(
+            f"each record takes part {_taking_part(participation, apart, most)}, chosen independently of its values",
+            "every gradient is clipped, and the noise is added before anything else sees the sums",
+            *sampled_above(multiplier * norm),
+            REAL,
+            NORMAL,
+        ),
+    )
+
+
+def _taking_part(participation: str, apart: int, most: int) -> str:
+    if participation == "single":
+        return "in one step"
+    if participation == "min-separation":
+        return f"in at most {most} steps, no two nearer than {apart}"
+    which = "every" if participation == "fixed-epochs" else "some of every"
+    return f"in {which} {apart}-th step, {most} in all at most"
 
 
 def _sum_of(terms: Sequence[str]) -> str:

@@ -150,6 +150,7 @@ def assert_private(
         neighbours, mechanism = found_pair.pair, found_pair.function
         searched = f"the neighbours: {found_pair.words}"
         searched += f"; what tells them apart: {found_pair.part}" if found_pair.part else ""
+        searched += f"; what to change, for this pair at least: {found_pair.change}" if found_pair.change else ""
     make = adapter_for(mechanism)
     if make is not None:
         mechanism = measured = make()

@@ -36,6 +36,12 @@ AUDITS: list[tuple[str, int]] = [
     ("dp-sgd --noise-multiplier 1 --rate 0.01 --steps 1000 --sampling shuffle-once --claim mu=1", 1),
     ("dp-ftrl --noise-multiplier 3 --steps 12 --epochs 3 --kind binary --participation fresh --clipping-norm 2", 0),
     ("dp-ftrl --noise-multiplier 3 --steps 6 --epochs 2 --kind sqrt-toeplitz --participation fixed --claim mu=0.1", 1),
+    ("matrix-mechanism --noise-multiplier 2 --steps 8 --kind bisr --band 3 --participation cyclic --separation 4", 0),
+    ("matrix-mechanism --noise-multiplier 2 --steps 8 --kind bandmf --band 3 --participation single --claim mu=.1", 1),
+    (
+        "matrix-mechanism --noise-multiplier 2 --steps 8 --kind blt --decays .9 --weights .3 --participation single",
+        0,
+    ),
     ("above-threshold --queries 3 --epsilon 1 --adjacency replace-one --threshold 2", 0),
     ("above-threshold --queries 13 --epsilon 1 --adjacency replace-one --threshold 20 --claim eps=0.9", 1),
     ("above-threshold --queries 4 --positives 2 --epsilon 1 --adjacency add-or-remove-one --threshold 0", 0),

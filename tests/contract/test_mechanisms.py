@@ -37,6 +37,7 @@ from dpverdict.mechanisms import (
     GeometricMechanism,
     GroupedGaussian,
     LaplaceMechanism,
+    MatrixMechanism,
     RandomizedResponse,
     Rank1Gaussian,
     ReportNoisyMax,
@@ -210,9 +211,24 @@ CASES |= {
     for sampling in ("shuffle", "shuffle-once")
 }
 
+CASES |= {
+    f"matrix, {kind}, {participation}": Case(
+        partial(MatrixMechanism, noise_multiplier=2, steps=6, kind=kind, participation=participation, **rest),
+        np.eye(1, 6, 2)[:, :, None],
+        stated,
+        bound=bound,
+    )
+    for kind, participation, rest, bound in (
+        ("bandmf", "min-separation", {"band": 2, "separation": 3}, False),
+        ("blt", "cyclic", {"decays": ["0.5"], "weights": ["0.5"], "separation": 2, "adjacency": REPLACE_ONE}, False),
+        ("toeplitz", "min-separation", {"coefficients": ["1", "1/2", "-3/4"], "separation": 1}, True),
+    )
+}
+
 FAMILIES = (
     *("correlated", "optimal grouped", "count ellipse, count", "vote ellipse", "lattice", "rank 1"),
     *("laplace, l1, REPLACE_ONE", "tree, discrete", "tree, continuous", "sqrt-toeplitz, gaussian"),
+    "matrix, bandmf, min-separation",
 )
 """One of each kind of noise and of release: the planted faults are shown on them."""
 

@@ -33,7 +33,7 @@ WORDS = {
     "digits": ["offset", "symmetric", "ordinary"],
     "noise": ["discrete", "continuous", "laplace", "gaussian", "exponential", "gumbel"],
     "kind": ["binary", "honaker", "smooth-binary", "sqrt-toeplitz"],
-    "participation": ["fixed", "fresh"],
+    "participation": ["fixed", "fresh", "single", "fixed-epochs", "cyclic", "min-separation"],
     "sampling": ["poisson", "balls-in-bins", "shuffle", "shuffle-once"],
 }
 
@@ -46,6 +46,9 @@ def number(rng: random.Random) -> Fraction:
 
 def drawn(rng: random.Random, name: str, value: Any) -> Any:
     """Another parameter of the same kind, most of them admissible."""
+    if isinstance(value, list) and len(value[0]) == 1:
+        falling = sorted((number(rng) for _ in range(3)), reverse=True)
+        return [[str(entry)] for entry in (falling if rng.random() < 0.9 else reversed(falling))]
     if isinstance(value, list):
         return sorted({tuple(str(x) for x in (number(rng), number(rng), rng.randint(1, 9))) for _ in range(3)})
     if name in WORDS:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing.rules import records
+from dpverdict.audit.tracing.rules import records, statistics
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval, constant
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Rows, Total
@@ -218,6 +218,7 @@ LARGER = (
     NORM + "return [(x * np.minimum(1, 2 / np.maximum(n, 1e-12))).sum(axis=0) + rng.normal(0, 2, 3)]",
     NORM + "return [(x * np.minimum(1, 2 / (n + 1e-6))).sum(axis=0) + rng.normal(0, 2, 3)]",
     NORM + "return [(x / np.maximum(1, (n + 1e-6) / 2)).sum(axis=0) + rng.normal(0, 2, 3)]",
+    NORM + "return [2 * (x / np.maximum(1, n)).sum(axis=0) + rng.normal(0, 2, 3)]",
 )
 
 
@@ -228,6 +229,9 @@ def test_a_norm_that_is_made_larger_clips_to_the_same_bound(seed: int, monkeypat
         (release,) = followed(made(body), schema).releases
         assert release.fact.norm is not None
         assert release.fact.norm.bound == 2
+    not_by_one = NORM + "return [(x / np.maximum(0.5, n)).sum(axis=0) + rng.normal(0, 1, 3)]"
+    assert above(not_by_one, schema, rng) is False
+    assert followed(made(not_by_one), schema).releases[0].fact.norm is None
     smaller = NORM + "return [(x * np.minimum(1, 1 / np.maximum(n - 2, 1e-12))).sum(axis=0) + rng.normal(0, 1, 3)]"
     assert above(smaller, schema, rng) is False  # nothing is said of it
 
@@ -237,6 +241,99 @@ def test_a_norm_that_is_made_larger_clips_to_the_same_bound(seed: int, monkeypat
 
     monkeypatch.setattr(records, "_made_larger", wrong)
     assert above(smaller, schema, rng) is True, "the planted one"
+
+
+# rounding -------------------------------------------------------------------------------------------------------------
+
+PRODUCT = "s = np.clip(x[:, 0], 0, 1) @ np.clip(x[:, 1], 0, 2)\n    "
+ROUNDED_PAIR = (np.array([[2 / 3, 2.0, 0.0]] * 6), np.array([[2 / 3, 2.0, 0.0]] * 6 + [[1.0, 2.0, 0.0]]))
+"""Six times 4/3 is 7.999... in floats, and with 2 more it is 10: floor moves by 3, and ceil of the negative too."""
+
+
+@pytest.mark.parametrize("step", ["np.floor(s)", "s.astype(int)", "np.trunc(s)", "-np.ceil(-s)", "np.floor(np.abs(s))"])
+def test_a_whole_step_of_a_rounded_sum_counts_one_more(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = TableSchema.from_toml(SCHEMA.format("add-or-remove-one", "", "false"))
+    function = made(PRODUCT + f"return [{step} + rng.laplace()]")
+
+    def spent() -> list[Any]:
+        trace = followed(function, schema)
+        assert trace.refused is None
+        return jointly(alternatives(trace.releases, replace=False), trace.releases, replace=False)
+
+    pair = measured(function, *ROUNDED_PAIR)
+    assert pair.size == 3
+    assert dominated(pair, spent())
+    monkeypatch.setattr(statistics, "whole_numbers", lambda setting, number: 1.0)
+    assert not dominated(pair, spent()), "the planted one: a sum in floats taken for a whole number"
+
+
+@pytest.mark.parametrize(
+    "count",
+    ["(x[:, 0] > 1).sum()", "(x[:, 0] > 1).sum() * 1.0", "np.floor(x[:, 0]).astype(int).sum() * 0.5 * 2",
+     "np.bincount(np.clip(x[:, 0], 0, 2).astype(int), minlength=3) + 0.0", "np.histogram(x[:, 0], [0, 1, 3])[0] / 1.0"],
+)  # fmt: skip
+def test_whole_numbers_keep_their_bound_where_they_are_rounded(count: str) -> None:
+    schema = TableSchema.from_toml(SCHEMA.format("add-or-remove-one", "", "false"))
+
+    def bounds(body: str) -> Any:
+        trace = followed(made(f"s = {count}\n    return [{body}]"), schema)
+        assert trace.refused is None
+        (release,) = trace.releases
+        return release.fact.low.tolist(), release.fact.high.tolist(), release.fact.supports
+
+    noise = "rng.laplace(size=np.shape(s))"
+    whole = "0.5" not in count and "/ 1.0" not in count  # of a quotient or half of a number it is not known
+    assert (bounds(f"np.floor(s) + {noise}") == bounds(f"s + {noise}")) is whole
+
+
+SCORES = "s = x[:, :2] @ np.array([0.1, 0.7])\n    "
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["(s > 0.5).sum()", "np.floor(s).sum()", "s.astype(int).sum()", "np.round(s, 1).sum()", "(s % 0.5).sum()",
+     "np.digitize(s, [0.5, 1.0]).sum()", "np.histogram(s, [0, 1, 9])[0]", "np.isin(s, [0.5]).sum()", "(-s == 1).sum()",
+     "np.where(s > 1, 1, 0).sum()", "np.clip(s, 0, 1).astype(bool).sum()", "x[:, 0][s > 1].sum()"],
+)  # fmt: skip
+def test_a_step_of_a_product_with_a_matrix_is_not_covered(step: str) -> None:
+    """The last bit of a row of x @ w depends on how many rows there are, so every record may take the step at once."""
+    schema = TableSchema.from_toml(SCHEMA.format("add-or-remove-one", "", "false"))
+    trace = followed(made(SCORES + f"n = {step}\n    return [n + rng.laplace(size=np.shape(n))]"), schema)
+    assert trace.refused is not None
+    assert "whose last bit depends on the number of records" in trace.refused
+    smooth = followed(made(SCORES + "return [np.clip(s, 0, 1).sum() + rng.laplace()]"), schema)
+    assert smooth.refused is None
+
+
+def test_a_wrong_bound_of_cells_of_two_columns_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault of histogram2d: what a record moves in its cell is said to be half of it."""
+    rng, schema = np.random.default_rng(seed), TableSchema.from_toml(SCHEMA.format("add-or-remove-one", "", "false"))
+    body = "h, *_ = np.histogram2d(x[:, 0], x[:, 1], [[0, 1, 3], [0, 2, 3]])\n    return [h + rng.laplace(size=(2, 2))]"
+    assert above(body, schema, rng) is False
+    assert [one.epsilon() for one in spent_by(body, schema)] == [1]
+    numbers = OPERATIONS["groups of several columns"]
+
+    def wrong(setting: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> Any:
+        return shrunk(numbers.rule(setting, operands, given))
+
+    monkeypatch.setitem(OPERATIONS, "groups of several columns", replace(numbers, rule=wrong))
+    assert above(body, schema, rng) is True, "the planted one"
+
+
+def spent_by(body: str, schema: TableSchema) -> list[Any]:
+    trace = followed(made(body), schema)
+    assert trace.refused is None, trace.refused
+    return [one for one in alternatives(trace.releases, replace=schema.records is not None) if one.epsilon()]
+
+
+def test_values_of_a_histogram_of_two_columns_are_those_of_numpy(seed: int) -> None:
+    """The bins that the groups are counted by are those of NumPy, at edges and beyond them too."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.choice([-1.0, 0.0, 0.5, 1.0, 3.0, 4.0], size=(2, 200))
+    edges = [np.array([0.0, 1.0, 3.0]), np.array([0.0, 0.5, 4.0])]
+    keys = [np.where(v == e[-1], len(e) - 1, np.digitize(v, e)) for v, e in zip((x, y), edges, strict=True)]
+    counts = [[np.sum((keys[0] == i) & (keys[1] == j)) for j in (1, 2)] for i in (1, 2)]
+    np.testing.assert_array_equal(np.histogram2d(x, y, edges)[0], counts)
 
 
 @pytest.mark.parametrize("name", sorted(set(OPERATIONS) - ELSEWHERE))

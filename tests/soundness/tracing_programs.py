@@ -133,6 +133,7 @@ class Program:
             lambda: f"np.clip({a}, -3, 3).astype(int).astype(float)", lambda: f"np.cos({a})", lambda: f"{a} // {d}",
             lambda: f"np.column_stack([{a}, {b}]).sum(axis=1)", lambda: f"np.fmax({a}, {c})", lambda: f"np.ceil({a})",
             lambda: f"np.digitize(np.nan_to_num({a}), [-1.0, 0.0, 2.0, 5.0]).astype(float)", lambda: f"np.arctan({a})",
+            lambda: f"np.column_stack([{a}, {b}]) @ np.array([{c}, {d}])",
         ])()  # fmt: skip
         self.rows.append(self.let(found))
 
@@ -149,10 +150,17 @@ class Program:
 
     def make_statistic(self) -> None:
         a, b = self.row(), self.row()
-        kind = int(self.rng.integers(14))
+        kind = int(self.rng.integers(16)) - 2
         if self.rng.random() < 0.1:
             kind = 14 if self.replace else 15 if self.samples else kind
-        if kind < 3:
+        if kind == -2:
+            edges = f"[[-3.0, 0.0, {self.positive()}, 8.0], [-1.0, 0.5, 2.0]]"
+            name, size = self.let(f"np.histogram2d({self._bounded(a)}, {self._bounded(b)}, {edges})[0].ravel()"), 6
+        elif kind == -1:
+            name = self.let(f"np.histogram2d({self._bounded(a)}, {self._bounded(b)}, 2, [[-1, 1], [0, 2]], "
+                            f"weights={self._bounded(a)})[0].ravel()")  # fmt: skip
+            size = 4
+        elif kind < 3:
             name, size = self.let(f"np.stack([{self._bounded(a)}.sum(), {self.mask()}.sum() * 1.0])"), 2
         elif kind == 3:
             name, size = (
@@ -230,6 +238,7 @@ class Program:
             (lambda: (f"np.maximum({name}, {c})", size)), (lambda: (f"np.clip({name}, -2, 5)", size)),
             (lambda: (f"np.concatenate([{name}, {self.pick(other)[0]}])", 2 * size)), (lambda: (f"-{name}", size)),
             (lambda: (f"np.diff(np.append({name}, 0.0))", size)), (lambda: (f"np.floor({name})", size)),
+            (lambda: (f"{name}.astype(int) * 1.0", size)), (lambda: (f"np.ceil({name} * {d})", size)),
             (lambda: (f"np.arange({2 * size}.0).reshape(2, {size}) @ {name}", 2)),
             (lambda: (f"{name} @ np.ones(({size}, 2))", 2)),
         ])()  # fmt: skip

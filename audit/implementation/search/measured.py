@@ -35,6 +35,8 @@ FAR: Final = 9.0
 ANOTHER_FORM, BROKEN, OTHER_STEPS = 5.0, 2.0, 1.5
 """Sizes of what was seen: an outcome of another form; a loss beyond the claim or a finding, larger by `_grown` of how
 far the outcome moved; other steps of the program. Below them the loss is a share of the claim."""
+WITHIN_STEPS: Final = 0.3
+"""By as much at most the size of other steps is larger, of an outcome that moved."""
 
 
 @final
@@ -103,6 +105,8 @@ class Measuring:
             moved = self._run(table, 0).outcome
         if size >= BROKEN:
             size += _grown(known.distance(moved))
+        elif size >= OTHER_STEPS:  # all that the tap can tell: of such pairs those that move the outcome come first
+            size += WITHIN_STEPS * min(1.0, known.distance(moved) / FAR)
         return Measure(number=number, size=max(size, known.moved(moved)), followed=known.followed)
 
     def _base(self, base: Base) -> _Recorded:

@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Final, final
 
@@ -21,19 +21,21 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.search.neighbour_search import CandidatePair
 from dpverdict.audit.implementation.search.code_constants import constants_of
-from dpverdict.audit.implementation.search.copied_records import HoldsRecord, copied_records
+from dpverdict.audit.implementation.search.copied_records import Copied, copied_records
 from dpverdict.audit.implementation.search.measured import BROKEN, Measure, Measures, Measuring
-from dpverdict.audit.implementation.search.outcome_parts import part_in_words
+from dpverdict.audit.implementation.search.outcome_parts import TellingPart, telling_part
 from dpverdict.audit.implementation.tap.tapped_runs import generators_put_back, tapped_here
 from dpverdict.audit.isolation.child import ChildFailed, in_a_child
 from dpverdict.audit.scores.portfolio import payoff_of_claim
-from dpverdict.audit.tables.frames import Table
+from dpverdict.audit.tables.frames import Table, length_of
 from dpverdict.audit.tables.proposals import Proposal, Proposals
 from dpverdict.audit.tables.rows import Received, finished, record_at, without
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tables.standing_out import record_in_words
+from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.outcomes.observed import observed
-from dpverdict.audit.trials.run import AnyMechanism, with_generator
+from dpverdict.audit.trials.outcomes.stored import data_hash
+from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, ObjectPair, as_pair
@@ -53,6 +55,9 @@ RATIO: Final = 1.5
 """Times what the claim allows: so much more often a record has to be met with it than without it."""
 KEPT: Final = 16
 """Proposals that are run."""
+FEWEST_KEPT: Final = 2
+CELLS_KEPT: Final = 6 * 10**7
+"""Entries of their neighbours together, which are all held: of a large table fewer are run."""
 ALIKE: Final = 3
 """Of them, of one kind, at most."""
 FIRST_RELEASES: Final = 20
@@ -75,6 +80,7 @@ class FoundPair:
         pair: the two tables, as the function is given them, the larger one first.
         words: how they differ: "row 17 removed: city=Rome, the only one with city=Rome".
         part: of the outcome that tells them apart, in the user's words; "" if none was seen to.
+        change: what to change, for this pair at least; "" where ``part`` is, or the search saw too little to say.
         statistic: the mean excess of the payoff over what the claim allows, in standard deviations: an estimate.
         promising: whether anything was seen that the claim does not allow.
         function: what is to be tested on the pair: the function, or of its outcome only how often it holds the record.
@@ -89,6 +95,7 @@ class FoundPair:
     pair: AnyPair
     words: str
     part: str
+    change: str
     statistic: float
     promising: bool
     function: AnyMechanism
@@ -186,12 +193,17 @@ class _Search:
         if copied is not None:
             return copied
         proposal, candidate, seconds = best
-        promising = candidate.statistic > 0 or self._size_of(proposal) >= BROKEN
-        part = part_in_words(self._mechanism, candidate.pair, candidate.rows(), self._seed) if promising else ""
+        evident = candidate.statistic >= EVIDENT or self._size_of(proposal) >= BROKEN
+        promising = candidate.statistic > 0 or evident
+        part = TellingPart()
+        if promising:
+            wraps = proposal.kind.startswith("wrapping")
+            part = telling_part(self._mechanism, candidate.pair, candidate.rows(), self._claim, self._seed, wraps=wraps)
         return FoundPair(
             pair=candidate.pair,
             words=proposal.words,
-            part=part,
+            part=part.words,
+            change=part.change if evident else "",
             statistic=candidate.statistic,
             promising=promising,
             function=self._mechanism,
@@ -211,33 +223,39 @@ class _Search:
         if candidate.statistic >= EVIDENT or self._schema.relation is REPLACE_ONE or self._schema.user is not None:
             return None
         runs = COPYING if self._most is not None else int(min(COPYING, COPYING_SHARE * self._seconds / seconds))
-        rows = copied_records(self._mechanism, self._data, self._received, runs=runs, seed=self._seed)
-        if not rows or rows[0][1] < FEWEST_COPIES:
+        for met in copied_records(self._mechanism, self._data, self._received, runs=runs, seed=self._seed):
+            found = self._looked_for(met, runs, candidate.statistic, seconds)
+            if found is not None:
+                return found
+        return None
+
+    def _looked_for(self, met: Copied, runs: int, statistic: float, seconds: float) -> FoundPair | None:
+        """The pair of a record that is met in outcomes, if it is met often enough more with it than without it."""
+        if met.count < FEWEST_COPIES:
             return None
-        row, count = rows[0]
         table = self._data
-        function = HoldsRecord(self._mechanism, record_at(table, row))
         pair = ObjectPair(
             dataset=finished(table, self._received),
-            neighbour=finished(without(table, [row]), self._received),
+            neighbour=finished(without(table, [met.row]), self._received),
             adjacency=self._schema.relation,
         )
         tried = CandidatePair(pair, "copied", f"{self._seed} copied")
-        tried.run(function, runs, self._seed, 0)
+        tried.run(met.look, runs, self._seed, 0)
         here, there = (sum(one.numbers[""][0] > 0 for one in side) for side in tried.rows())
         self._releases += 2 * runs
         if here < FEWEST_COPIES or math.log(here / max(1, there)) < math.log(RATIO) + self._claimed():
             return None
-        words = record_in_words(record_at(table, row))
+        words = record_in_words(record_at(table, met.row))
         return FoundPair(
             pair=pair,
-            words=f"row {row} removed: {words}; it is copied into {count} of {runs} outcomes",
-            part=f"a record of the outcome that is row {row} as it is: in {here} of {runs} outcomes with it, in "
+            words=f"row {met.row} removed: {words}; it is copied into {met.count} of {runs} outcomes",
+            part=f"a record of the outcome that is {met.words}: in {here} of {runs} outcomes with it, in "
             f"{there} without it",
-            statistic=candidate.statistic,
+            change="make records from a model that was fitted with noise, and none from a record",
+            statistic=statistic,
             promising=True,
-            function=function,
-            looked_at=f"of each outcome, how many of its records are equal to row {row}",
+            function=met.look,
+            looked_at=f"of each outcome, how many of its records are {met.words}",
             measured=len(self._measures),
             run=1,
             releases=self._releases,
@@ -260,6 +278,7 @@ class _Search:
     def _measure_all(self) -> None:
         until = self._begun + MEASURING * self._seconds if self._most is None else math.inf
         failures, each = 0, 16
+        self._take_up()
         while time.monotonic() < until:
             wanted = each if self._most is None else min(each, self._most - len(self._proposals))
             batch = list(islice(self._source, max(0, wanted)))
@@ -285,7 +304,33 @@ class _Search:
             self._measures += found.found
             self._run_seconds = found.seconds
             each = int(min(400, max(8, SLICE / max(found.seconds, 1e-4))))
+            self._keep()
             self._show()
+
+    def _take_up(self) -> None:
+        """Where a search of the same was interrupted, go on after the proposals that it measured."""
+        journal = current_journal()
+        if journal is None or not journal.holds(self._entry):
+            return
+        kept = journal.load(self._entry)
+        self._proposals += islice(self._source, int(kept[0, 0]))
+        self._measures += [
+            Measure(number=int(number), size=float(size), followed=bool(followed))
+            for number, size, followed in kept[1:]
+        ]
+
+    def _keep(self) -> None:
+        """In the journal, if there is one: how many were proposed, and what each showed."""
+        journal = current_journal()
+        if journal is not None:
+            rows = [(one.number, one.size, one.followed) for one in self._measures]
+            journal.store(self._entry, np.array([(len(self._proposals), 0, 0), *rows], dtype=np.float64))
+
+    @cached_property
+    def _entry(self) -> str:
+        """The name of the search in a journal, with all that the proposals and their measures depend on."""
+        what = f"{mechanism_name(self._mechanism)} given {self._received}, {self._claim}, seed {self._seed}"
+        return f"search of {what}: {self._schema!r}, {data_hash(self._data)}"
 
     def _measured(self, batch: Sequence[Proposal], first: int, until: float) -> Measures:
         """In a copy of this process, which is thrown away; or here, where the samplers are put back after each run."""
@@ -309,6 +354,8 @@ class _Search:
 
     def _shortlist(self) -> list[Proposal]:
         """The most telling proposals, not too many of a kind."""
+        cells = max(1, length_of(self._data) * len(self._schema.columns))
+        most = max(FEWEST_KEPT, min(KEPT, CELLS_KEPT // cells))
         order = sorted(
             self._measures,
             key=lambda one: (-round(one.size, 2), self._proposals[one.number].distance, one.number),
@@ -321,9 +368,9 @@ class _Search:
             if one.size >= 0 and kinds.get(key, 0) < ALIKE:
                 kinds[key] = kinds.get(key, 0) + 1
                 kept.append(proposal)
-            if len(kept) >= KEPT:
+            if len(kept) >= most:
                 break
-        return kept or self._proposals[:KEPT]
+        return kept or self._proposals[:most]
 
     # run --------------------------------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ from dpverdict.audit.reports.parts import (
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
-from dpverdict.numerics.text import at_least, at_most, decimal, plain_text, shown
+from dpverdict.numerics.text import at_least, at_most, decimal, plain_text, rounded_text, shown, with_rounded_numbers
 
 LARGEST_PAIR: Final = 10_000
 """Datasets with more numbers than this are described, not written out."""
@@ -113,9 +113,10 @@ class ExactEvidence(Evidence):
         verdict, named = self.verdict, dict[str, str]()
         if verdict is not None and verdict.witness is not None:
             witness = verdict.witness
-            probabilities = (witness.probability, witness.neighbour_probability)
+            sides = {"on the dataset": witness.probability, "on the neighbour": witness.neighbour_probability}
             named["neighbours"] = witness.difference
-            named["event"] = f"{witness.event}: probability {' against '.join(shown(one, 4) for one in probabilities)}"
+            named["event"] = with_rounded_numbers(witness.event)
+            named["probability"] = ", ".join(f"{rounded_text(one.upper, 4)} {side}" for side, one in sides.items())
         elif self.worst is not None:
             named["worst neighbours"] = self.worst.description
         if self.variants is not None:

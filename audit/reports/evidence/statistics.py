@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -12,7 +11,7 @@ from dpverdict.audit.distinguishing.sequential import SequentialTest
 from dpverdict.audit.reports.drawing import PlotBox
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.statistics.joint_test import Order
-from dpverdict.numerics.text import at_least, at_most, rounded_text
+from dpverdict.numerics.text import at_least, at_most, rounded_text, with_rounded_numbers
 
 
 @final
@@ -204,9 +203,9 @@ def _comparison(event: Event) -> str:
 
 def _witness_table(witness: StatisticalWitness, words: Words) -> Table:
     row = witness.row
-    named = {"violated": _with_rounded_numbers(witness.inequality)}
+    named = {"violated": with_rounded_numbers(witness.inequality)}
     if row.event is not None:
-        named["event"] = _with_rounded_numbers(f"{row.event.describe()} ({row.event.order.value})")
+        named["event"] = with_rounded_numbers(f"{row.event.describe()} ({row.event.order.value})")
     if row.counts is not None:
         counts = row.counts
         first, second = words.sides
@@ -224,9 +223,9 @@ def event_in_words(test: DistinguishingTest) -> dict[str, str]:
     """The event that contradicts a refuted claim, and how often each side had it."""
     assert test.witness is not None  # only a refuted claim has one
     words, row = RECORDED if test.recorded else RELEASED, test.witness.row
-    named = {"violated": _with_rounded_numbers(test.witness.inequality)}
+    named = {"violated": with_rounded_numbers(test.witness.inequality)}
     if row.event is not None:
-        named = {"event": _with_rounded_numbers(row.event.describe())} | named
+        named = {"event": with_rounded_numbers(row.event.describe())} | named
     if row.counts is not None:
         first, second = words.sides
         counts = zip((first, second), (row.counts.of_dataset, row.counts.of_neighbour), strict=True)
@@ -234,22 +233,10 @@ def event_in_words(test: DistinguishingTest) -> dict[str, str]:
     return named
 
 
-_LONG_NUMBER: Final = re.compile(r"(?<![\w.])-?\d+\.\d{6,}(?:e[+-]?\d+)?(?![\w.])")
-
-
-def _with_rounded_numbers(text: str) -> str:
-    """A text with its long numbers to six digits: the JSON has them all.
-
-    >>> _with_rounded_numbers("score <= -1.3827947658717772 (p <= 1.4880005524189592e-10)")
-    'score <= -1.38279 (p <= 1.488e-10)'
-    """
-    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text)
-
-
 def _words_and_numbers(values: Mapping[str, object]) -> str:
     """What a score or a payoff is: its words and single numbers; its arrays are in the JSON."""
     short = {name: value for name, value in values.items() if not isinstance(value, list | tuple | dict)}
-    said = _with_rounded_numbers(", ".join(f"{name} {value}" for name, value in short.items()))
+    said = with_rounded_numbers(", ".join(f"{name} {value}" for name, value in short.items()))
     left = [name for name in values if name not in short]
     return f"{said}; {' and '.join(left)}: in the JSON" if left else said
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from dpverdict.audit.tracing.handles.released import Followed, Released, plain
-from dpverdict.audit.tracing.handles.tape import RunTape
+from dpverdict.audit.tracing.handles.tape import RunTape, refuse_own_classes
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, directed
 from dpverdict.audit.tracing.rules.facts import NoiseFact, Rows, Total, added
 from dpverdict.audit.tracing.rules.operations import TracedOperand
@@ -100,6 +100,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         tape, args = self._dpv_tape, settled(args)
+        refuse_own_classes(tape, args)
         name = function.__name__
         out = kwargs.pop("out", None)
         if method != "__call__" or function.nout != 1:
@@ -133,6 +134,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function not in FUNCTIONS:
             no(self, f"np.{function.__name__} of data", "what is covered is listed in docs/reference_tracing.md")
+        refuse_own_classes(self._dpv_tape, args, kwargs)
         return FUNCTIONS[function](*settled(args), **settled(kwargs))
 
     def __getitem__(self, key: Any) -> Any:
@@ -153,8 +155,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
         if name.startswith("__"):
             raise AttributeError(name)
         if name in _METHODS:
-            function = _METHODS[name]
-            return lambda *args, **kwargs: function(self, *settled(args), **settled(kwargs))
+            return lambda *args, **kwargs: _called(self, _METHODS[name], args, kwargs)
         if not hasattr(np.ndarray, name):
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
         no(self, f".{name} of data", "what is covered is listed in docs/reference_tracing.md")
@@ -214,6 +215,11 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
 
     def __trunc__(self) -> Any:
         return np.trunc(self)
+
+
+def _called(array: FollowedArray, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    refuse_own_classes(array._dpv_tape, args, kwargs)
+    return method(array, *settled(args), **settled(kwargs))
 
 
 class Shape(tuple[Any, ...]):
@@ -595,8 +601,6 @@ def _with_noise(tape: RunTape, name: str, function: Any, args: Sequence[Any]) ->
         tape.refuse("noise added to each record", "sum first, and add noise to the sum")
     value = np.asarray(function(raw(one), raw(other)))
     if is_total(rest):
-        if noise.size == 1 and noise.ndim and not np.ndim(raw(rest)):  # one draw, in an array: so is the noisy value
-            noise = noise[(0,) * noise.ndim]
         release = tape.release(rest._dpv_number, noise._dpv_noise, raw(rest))
         return Released(tape, value[()] if value.ndim == 0 else value, (release,))
     tape.use(noise._dpv_noise)

@@ -33,7 +33,7 @@ from dpverdict.audit.tracing.handles.building import making
 from dpverdict.audit.tracing.handles.coins import coins_for
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
-from dpverdict.audit.tracing.handles.tape import RunTape, current
+from dpverdict.audit.tracing.handles.tape import RunTape, current, refuse_own_classes
 from dpverdict.audit.tracing.rules.bounds import directed
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.source.generators import ReadyMade
@@ -53,6 +53,7 @@ def _refuse(what: str, remedy: str = "") -> NoReturn:
 
 def _public(given: Any, what: str) -> Any:
     value = settled(given)
+    refuse_own_classes(_tape(), value)
     if isinstance(value, Followed) or hasattr(value, "_dpv_array"):
         _refuse(f"{what} of noise that depends on data", "give a public number")
     if isinstance(value, Released):
@@ -67,6 +68,7 @@ def _noise(
     law: str, unit: Callable[[Any], Any], loc: Any, scale: Any, size: Any, parameter: float | None = None
 ) -> Any:
     tape = _tape()
+    refuse_own_classes(tape, loc)
     loc, scale, size = settled(loc), _public(scale, "a scale"), _public(size, "a size")
     array = np.asarray(scale, dtype=np.float64)
     if not np.isfinite(array).all() or (array < 0).any():
@@ -222,8 +224,20 @@ _PLAIN_DRAWS: Final[dict[str, Callable[..., Any]]] = {
 _PLAIN_KINDS: Final = (random.Random, random.SystemRandom)
 
 
+class _Uncopied:
+    """What draws numbers: a copy would draw the same ones again."""
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+    __copy__ = __deepcopy__
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
+
+
 @final
-class FollowedGenerator:
+class FollowedGenerator(_Uncopied):
     """A generator that is followed; it looks like one of NumPy, or of Python."""
 
     def __init__(self, kind: type = np.random.Generator) -> None:
@@ -250,14 +264,6 @@ class FollowedGenerator:
             _refuse(f"an attribute {name} of a generator that is set", "draw numbers from it alone")
         object.__setattr__(self, name, value)
 
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
-
-    __copy__ = __deepcopy__
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
-
 
 def _started(seed: Any = None) -> Any:
     if isinstance(seed, FollowedGenerator):
@@ -281,16 +287,8 @@ def _of_bits(bits: Any = None, *args: Any, **given: Any) -> Any:
 
 
 @final
-class _Bits:
+class _Bits(_Uncopied):
     """What a generator is made of; it was started by the operating system."""
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
-
-    __copy__ = __deepcopy__
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        _refuse("a copy of a generator, which draws the same numbers again", "use one generator")
 
 
 def _new_bits(seed: Any = None) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import dpverdict.audit.tracing.handles.histograms  # noqa: F401  # it registers what it covers  # pyright: ignore[reportUnusedImport]
 from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.frames import array_type, common_type
 from dpverdict.audit.tables.schema import TableSchema

@@ -207,10 +207,9 @@ class RunTape:
                         "subtract a second draw, in parentheses: statistic + (a - b)")  # fmt: skip
         if fact.weights or fact.up_to_a_shift:
             self.refuse("noise added to scores from which their largest was taken", "add it to the scores themselves")
-        shape = np.broadcast_shapes(fact.shape, noise.shape)
-        if shape != fact.shape:
+        if noise.scale.size != 1 and np.broadcast_shapes(fact.shape, noise.shape) != fact.shape:
             self.refuse("a statistic released with several draws of noise", "give the noise the shape of the statistic")
-        whole = noise.broadcast(shape)
+        whole = noise.broadcast(fact.shape)
         scale = whole.scale
         if not (np.isfinite(scale) & (scale > 0)).all():
             self.refuse("noise of scale 0, or of one that is not finite", "give it a scale > 0")
@@ -306,6 +305,40 @@ def two_sided(noise: NoiseFact) -> NoiseFact:
     assert noise.parameter is not None
     rate = math.nextafter(math.nextafter(-math.log1p(-noise.parameter), math.inf), math.inf)  # from above
     return NoiseFact("two-sided geometric", rate, noise.numbers, noise.scale)
+
+
+def refuse_own_classes(tape: RunTape, *values: Any) -> None:
+    """Refuse a value of a class that is written in Python and of no library, among public ones beside data or noise.
+
+    Python asks such a class first how it is added to a number, and NumPy asks it for its number: what the run shows of
+    an operation with an array that is followed says nothing of one with the number that stands there otherwise.
+    """
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        kind = type(value)
+        if kind in (list, tuple):
+            waiting += value
+        elif kind is dict:
+            waiting += value.values()
+        elif issubclass(kind, type):  # a dtype
+            continue
+        elif kind.__flags__ & _WRITTEN_IN_PYTHON and not _of_a_library(kind):
+            tape.refuse(f"a value of the class {kind.__name__}, which says itself what is done with data or noise",
+                        "use plain numbers, texts, lists and arrays")  # fmt: skip
+
+
+_WRITTEN_IN_PYTHON: Final = 1 << 9
+"""The flag of classes that are made at run time (Py_TPFLAGS_HEAPTYPE)."""
+_OF_NUMBERS: Final = ("numpy", "pandas", "polars", "dpverdict", "scipy", "datetime", "decimal", "fractions", "pyarrow")
+
+
+def _of_a_library(kind: type) -> bool:
+    """Whether a class is the one that its library has under its name."""
+    found: Any = sys.modules.get(kind.__module__)
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is kind and kind.__module__.partition(".")[0] in _OF_NUMBERS
 
 
 _CURRENT: Final[ContextVar[RunTape | None]] = ContextVar("tape", default=None)

@@ -286,7 +286,9 @@ class NoiseFact:
                      np.asarray(self.scale.ravel()[places]), terms)  # fmt: skip
 
     def broadcast(self, shape: tuple[int, ...]) -> NoiseFact:
-        """The same draws for every place along new axes."""
+        """The same draws for every place along new axes; one draw alone in any shape."""
+        if self.scale.size == 1:
+            return self.picked(np.zeros(shape, dtype=np.int64))
         return self.picked(np.broadcast_to(np.arange(self.scale.size).reshape(self.shape), shape))
 
     def mixed(self) -> NoiseFact:

@@ -14,6 +14,7 @@ from dpverdict.audit.tracing.rules import bounds
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval
 from dpverdict.audit.tracing.rules.facts import Cell, Fact, Norm, Rows, Support, both
 from dpverdict.audit.tracing.rules.operations import Setting, Step, TracedOperand, operation, refuse
+from dpverdict.audit.tracing.rules.rounding import must_be_of_one_record
 
 _EXACT_FLOATS: Final = 2.0**53
 _STAYING: Final = ("maximum", "minimum", "fmax", "fmin", "positive", "sign")
@@ -24,6 +25,8 @@ _COMPARED: Final = {
     "greater": lambda c: Cell(low=c, low_closed=False),
     "greater_equal": lambda c: Cell(low=c),
 }
+_STEPS: Final = ("floor", "ceil", "rint", "trunc", "sign")
+"""Functions that make a whole step of the last bit of a number; comparisons, and truth values of numbers, do too."""
 _JOINING: Final = ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")
 _MIRRORED: Final = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
 
@@ -85,6 +88,8 @@ def elementwise(setting: Setting, operands: Sequence[TracedOperand], given: Mapp
     if any(1 + len(one.shape) != dims for one in rows):
         refuse("arrays of records with different numbers of axes", "write column[:, None] to align the records")
     compares = name in ("equal", "not_equal", *_COMPARED)
+    if compares or name in (*_STEPS, *_JOINING):
+        must_be_of_one_record(setting, operands)
     intervals: list[Interval] = []
     for one in operands:
         if isinstance(one.fact, Rows):
@@ -244,12 +249,14 @@ def _clipping(setting: Setting, number: int, vector: int | None, *, divides: boo
     quotient = setting.steps[inner[0]]
     if quotient.name == "index" and quotient.operands[0].number is not None:
         quotient = setting.steps[quotient.operands[0].number]
-    if quotient.name != "elementwise" or quotient.parameters["name"] != "true_divide":
+    norm, bound = quotient, 1.0  # max(1, |x|) is max(1, |x|/1)
+    if quotient.name == "elementwise" and quotient.parameters["name"] == "true_divide":
+        top, bottom = quotient.operands if divides else quotient.operands[::-1]
+        if top.number is None or bottom.fact is not None or np.ndim(bottom.value) != 0 or not float(bottom.value) > 0:
+            return None
+        norm, bound = setting.steps[top.number], float(bottom.value)
+    elif not divides:
         return None
-    top, bottom = quotient.operands if divides else quotient.operands[::-1]
-    if top.number is None or bottom.fact is not None or np.ndim(bottom.value) != 0 or not float(bottom.value) > 0:
-        return None
-    norm = setting.steps[top.number]
     while True:
         if norm.name == "index" and norm.operands[0].number is not None:
             norm = setting.steps[norm.operands[0].number]
@@ -260,7 +267,7 @@ def _clipping(setting: Setting, number: int, vector: int | None, *, divides: boo
         norm = setting.steps[larger]
     if norm.name != "row norm" or norm.operands[0].number != vector:
         return None
-    return Norm(int(norm.parameters["order"]), float(bottom.value))
+    return Norm(int(norm.parameters["order"]), bound)
 
 
 def _made_larger(setting: Setting, step: Step) -> int | None:
@@ -340,6 +347,7 @@ def isin(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str
     assert isinstance(fact, Rows)
     if any(one is None or one != one for one in values):
         refuse("isin with a missing value", "use isna()")
+    must_be_of_one_record(setting, operands)
     support: Support | None = None
     if fact.shape == () and operands[0].number is not None:
         support = ((operands[0].number, Cell(frozenset(values))),)
@@ -455,6 +463,8 @@ def astype(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     kind = np.dtype(given["dtype"])
     if not _is_number(fact) or kind.kind not in "biuf":
         refuse(f"{fact.dtype} converted to {kind}", "map the categories to numbers first")
+    if kind.kind != "f":
+        must_be_of_one_record(setting, operands)
     found = interval_of(fact)
     if kind.kind == "b":
         return Rows(fact.masks, *bounds.truth(found), "bool", None, fact.support)
@@ -543,6 +553,7 @@ def remainder(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
     missing = fact.missing | np.isinf(fact.low) | np.isinf(fact.high)
     if not _is_number(fact) or not divisor > 0:
         refuse("a remainder by something else than a positive number")
+    must_be_of_one_record(setting, operands)
     least, most = np.zeros(fact.shape), np.full(fact.shape, divisor)
     if fact.dtype == "float64":  # a number from 0 to less than the divisor stays as it is
         stays = (fact.low >= 0) & (fact.high < divisor)
@@ -563,6 +574,7 @@ def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     fact = operands[0].fact
     assert isinstance(fact, Rows)
     table: dict[Any, Any] = dict(operands[1].value)
+    must_be_of_one_record(setting, operands)
     whole = fact.values is not None and all(one in table for one in fact.values) and not fact.missing.any()
     results = list(table.values())
     numbers_alone = bool(results) and all(isinstance(one, int | float) for one in results)
@@ -588,6 +600,7 @@ def digitized(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
     assert isinstance(fact, Rows)
     if fact.missing.any():
         refuse("bins of numbers that may be missing", "fill them first")
+    must_be_of_one_record(setting, operands)
     edges, right = np.asarray(operands[1].value, dtype=np.float64), bool(given["right"])
     low, high = (np.asarray(np.digitize(end, edges, right)) for end in (fact.low, fact.high))  # it never falls
     return Rows(fact.masks, *Interval.of(low, high), "int64")

@@ -26,9 +26,8 @@ from dpverdict.audit.tracing.rules.facts import (
 )
 from dpverdict.audit.tracing.rules.operations import Setting, TracedOperand, operation, refuse
 from dpverdict.audit.tracing.rules.records import interval_of, the_rows
+from dpverdict.audit.tracing.rules.rounding import MOST_RECORDS, must_be_of_one_record, whole_numbers
 
-MOST_RECORDS: Final = 2.0**33
-"""That sums are taken of: bounds times this number must be within what a sum holds."""
 MOST_COORDINATES: Final = 20_000
 """Of a statistic."""
 
@@ -134,6 +133,7 @@ def groups(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     key = operands[0].fact
     assert isinstance(key, Rows)
     rows = the_rows([one for one in operands[:2] if one.fact is not None])
+    must_be_of_one_record(setting, operands[:1])
     cells = [Cell(frozenset([one])) for one in given["values"]]
     number = operands[0].number
     assert number is not None
@@ -152,6 +152,7 @@ def groups_of_several(setting: Setting, operands: Sequence[TracedOperand], given
     numbers = [one.number for one in operands[:size]]
     if len(rows) != len(operands) or not size <= len(rows) <= size + 1 or any(one.shape != () for one in keys):
         refuse("groups by something else than columns of the same records")
+    must_be_of_one_record(setting, operands[:size])
     if any(len(one) != size for one in given["values"]):
         refuse("groups with labels of another number of columns")
     found = _each_cell(rows[size] if len(rows) > size else None, len(given["values"]))
@@ -199,6 +200,7 @@ def histogram(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
         refuse("a histogram of numbers that may be missing, or of several columns", "fill them, or take one column")
     if np.isinf(key.low) or np.isinf(key.high):
         refuse("a histogram of numbers that may be infinite", "clip them first, or give low and high in the schema")
+    must_be_of_one_record(setting, operands[:1])
     edges = [float(one) for one in given["edges"]]
     if len(edges) < 2 or any(not a < b for a, b in itertools.pairwise(edges)):
         refuse("a histogram with edges that do not increase")
@@ -480,12 +482,19 @@ def absolute(setting: Setting, operands: Sequence[TracedOperand], given: Mapping
     return _fits(replace(fact, low=-size, high=size))
 
 
-@operation("rounded", "never falls, so it moves by at most the next whole number", "floor, ceil or trunc")
+@operation("rounded", "a whole number stays; else it moves to the next whole number at most, and by one more as floats "
+           "are rounded", "floor, ceil or trunc")  # fmt: skip
 def rounded(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
-    """floor(f + d) - floor(f) lies between floor(d) and ceil(d); the same holds of ceil; trunc, of 0 too."""
+    """floor(f + d) - floor(f) lies between floor(d) and ceil(d); the same holds of ceil; trunc, of 0 too.
+
+    Of f in floats, both sums are rounded, each by less than 1/2: their difference lies between d - 1 and d + 1. So do
+    those of records that do not move f at all, for what is summed beside them is rounded in another order.
+    """
     fact = the_total(operands[0])
-    low, high = np.minimum(np.floor(fact.low), 0.0), np.maximum(np.ceil(fact.high), 0.0)
-    return _fits(replace(fact, low=low, high=high, norm=None, dtype=given["dtype"]))
+    if whole_numbers(setting, operands[0].number) is not None:
+        return _fits(replace(fact, dtype=given["dtype"]))
+    low, high = np.minimum(np.floor(fact.low), 0.0) - 1, np.maximum(np.ceil(fact.high), 0.0) + 1
+    return _fits(Total(low, high, supports_of(fact.shape), given["dtype"]))
 
 
 @operation("converted", "the same number in another dtype", "float64, or an integer as int64")

@@ -13,27 +13,29 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
-import linecache
 import types
 import warnings
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+Blocks: TypeAlias = "Sequence[ast.Try | ast.TryStar | ast.With]"
 _REMEDY: Final = "ask before, by np.where or an if on noisy values"
 
 
-def caught(code: types.CodeType, names: Mapping[str, Any]) -> str | None:
+def caught(code: types.CodeType, names: Mapping[str, Any], among: Blocks | None) -> str | None:
     """Where a code object catches exceptions, so that what it does next is not seen; None where it does not.
 
     Args:
         code: of a function, without those within it.
         names: what its names stand for.
+        among: the `blocks` of its file.
     """
+    if among is None:
+        return "code that may catch an exception, and of which no text is at hand" if code.co_exceptiontable else None
     lines = {line for _, _, line in code.co_lines() if line is not None}
-    for node in _blocks("".join(linecache.getlines(code.co_filename))):
+    for node in among:
         if node.body[0].lineno not in lines:
             continue
         if isinstance(node, ast.With):
@@ -46,13 +48,11 @@ def caught(code: types.CodeType, names: Mapping[str, Any]) -> str | None:
     return None
 
 
-@functools.lru_cache(maxsize=8)
-def _blocks(text: str) -> tuple[ast.Try | ast.TryStar | ast.With, ...]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ()
-    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Try | ast.TryStar | ast.With))
+def blocks(tree: ast.Module) -> Blocks | None:
+    """The statements of a file that may catch an exception; None where there is no text."""
+    if not tree.body:
+        return None
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Try | ast.TryStar | ast.With)]
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

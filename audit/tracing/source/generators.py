@@ -15,7 +15,6 @@ generator itself is looked at: the entropy that NumPy started it with is a numbe
 from __future__ import annotations
 
 import ast
-import linecache
 import random
 import secrets
 import sys
@@ -25,6 +24,8 @@ from types import FunctionType
 from typing import Any, Final, final
 
 import numpy as np
+
+from dpverdict.audit.tracing.source.text import tree_of
 
 SEEDING: Final = ("seed", "set_state", "setstate", "set_bit_generator")
 """Names that start a generator from a fixed number, or give it a state."""
@@ -99,9 +100,9 @@ def replaced_functions() -> str | None:
     return None
 
 
-def seeded(filename: str) -> str | None:
+def seeded(tree: ast.Module) -> str | None:
     """Whether a file starts a generator of a whole module from a number, or sets a state, anywhere in it."""
-    for node in ast.walk(_tree(filename)):
+    for node in ast.walk(tree):
         match node:  # pyright: ignore[reportMatchNotExhaustive]
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in SEEDING:
                 return f"line {node.lineno}: {name}() starts the noise from a fixed number"
@@ -115,16 +116,9 @@ def seeded(filename: str) -> str | None:
 # the text -------------------------------------------------------------------------------------------------------------
 
 
-def _tree(filename: str) -> ast.Module:
-    try:
-        return ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError):
-        return ast.Module(body=[], type_ignores=[])
-
-
 def _by_its_text(one: ReadyMade, depth: int = 0) -> str | None:
     outside = f"{one.name} is a generator that was made outside of the function, and nobody sees how it was started"
-    tree = _tree(one.filename)
+    tree = tree_of(one.filename)
     if one.names is None or not tree.body or depth > _DEEPEST:
         return f"{outside}: {_REMEDY}"
     reaching = _reaches_into(tree, one.name) or _hands_on(tree, one.name)

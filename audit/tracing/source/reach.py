@@ -24,8 +24,9 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from dpverdict.audit.tracing.source.exceptions import caught
+from dpverdict.audit.tracing.source.exceptions import Blocks, blocks, caught
 from dpverdict.audit.tracing.source.generators import ReadyMade, is_generator, of_defaults, seeded
+from dpverdict.audit.tracing.source.text import tree_of
 
 _MODULES: Final = frozenset(
     [
@@ -164,6 +165,7 @@ class Reached:
         read: the names of the modules that the code uses, beside functions and modules.
         refused: what cannot be followed; None if there is nothing.
         codes: of all functions.
+        catching: the statements that may catch an exception, of each file.
         generators: that code finds ready-made, in a module or as the default of a parameter.
     """
 
@@ -173,6 +175,7 @@ class Reached:
     read: dict[str, Any] = field(default_factory=dict)
     refused: str | None = None
     codes: list[types.CodeType] = field(default_factory=list)
+    catching: dict[str, Blocks | None] = field(default_factory=dict)
     generators: list[ReadyMade] = field(default_factory=list)
 
 
@@ -216,7 +219,7 @@ def reach(function: Any) -> Reached:
             continue
         seen.add(id(one))
         waiting += _inner(one, found)
-    found.refused = found.refused or next(filter(None, map(seeded, sorted(found.files))), None)
+    found.refused = found.refused or next(filter(None, (seeded(tree_of(one)) for one in sorted(found.files))), None)
     return found
 
 
@@ -269,6 +272,9 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
             found.generators.append(ReadyMade(name, value, names, code.co_filename, default_of=function))
         else:
             found.read[f"a default of {function.__name__}"] = value
+    if code.co_filename not in found.catching:
+        found.catching[code.co_filename] = blocks(tree_of(code.co_filename))
+    catching = found.catching[code.co_filename]
     free = {}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
         try:
@@ -278,7 +284,7 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
     for inner in _codes(code):
         found.codes.append(inner)
         found.refused = found.refused or _refused(inner, names, free if inner is code else {}, code)
-        found.refused = found.refused or caught(inner, names | free)
+        found.refused = found.refused or caught(inner, names | free, catching)
         for name in inner.co_names:
             if name in names:
                 if is_generator(names[name]):

@@ -16,13 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.trials.outcomes.canonical import LAST, LEFT, CanonicalOutcome, of_numbers, signature_of_numbers
+from dpverdict.audit.trials.outcomes.text_parts import TextPart, length_parts, telling_parts, texts_of
 from dpverdict.numerics.arrays import Array
 
 MOST_SIGNATURES: Final = 32
 MOST_SYMBOLS: Final = 64
 MOST_NUMBERS: Final = 96
-"""Columns at most: the most frequent signatures and symbols, and the numbers whose means differ most. Together they are
-fewer than the numbers up to which splines are learned."""
+MOST_PARTS: Final = 24
+"""Columns at most: the most frequent signatures and symbols, the numbers whose means differ most, and parts of texts.
+Together they are fewer than the numbers up to which splines are learned."""
+RARE: Final = 4
+FEW_OUTCOMES: Final = 400
+"""A symbol that fewer have, of more outcomes, gets no column: some repeat by chance, and tell nothing."""
 SHOWN: Final = 3
 """Kinds of outcome that a description names."""
 
@@ -135,11 +140,13 @@ class Layout:
         signatures: each a column.
         numbers: (path, index) each a column; 0 where an outcome has no such number.
         symbols: (path, text) each a column.
+        parts: of texts that differ in each outcome, each a column: 1 where a text has it, or a length.
     """
 
     signatures: tuple[str, ...]
     numbers: tuple[tuple[str, int], ...]
     symbols: tuple[tuple[str, str], ...]
+    parts: tuple[TextPart, ...] = ()
     _places: dict[str, list[tuple[int, int]]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -149,7 +156,7 @@ class Layout:
     @property
     def size(self) -> int:
         """The number of columns, at least 1."""
-        return max(1, len(self.signatures) + len(self.numbers) + len(self.symbols))
+        return max(1, len(self.signatures) + len(self.numbers) + len(self.symbols) + len(self.parts))
 
     def table(self, batch: Batch) -> Array:
         """The columns of every outcome: shape (trials, size)."""
@@ -177,6 +184,9 @@ class Layout:
             for key in row.symbols.items():
                 if key in of_symbol:
                     table[i, of_symbol[key]] = 1.0
+            if self.parts:
+                texts = texts_of(row)
+                table[i, -len(self.parts) :] = [part.of(texts.get(part.path, ())) for part in self.parts]
         return table
 
     def describe(self) -> dict[str, object]:
@@ -185,6 +195,7 @@ class Layout:
             "signatures": list(self.signatures),
             "numbers": [list(one) for one in self.numbers],
             "symbols": [list(one) for one in self.symbols],
+            "parts": [one.describe() for one in self.parts],
         }
 
     @staticmethod
@@ -204,6 +215,7 @@ class Layout:
             signatures=tuple(signatures),
             numbers=tuple((path, index) for path, index in numbers),
             symbols=tuple((path, text) for path, text in symbols),
+            parts=tuple(map(TextPart.from_data, data.get("parts", ()))),
         )
 
     @staticmethod
@@ -212,8 +224,15 @@ class Layout:
         sides = list(dataset), list(neighbour)
         both = [row for side in sides for row in side]
         signatures = _frequent_values((row.signature for row in both), MOST_SIGNATURES)
-        symbols = _frequent_values((key for row in both for key in row.symbols.items()), MOST_SYMBOLS, least=2)
-        return Layout(signatures=tuple(signatures), numbers=tuple(_numbers(sides)), symbols=tuple(symbols))
+        least = RARE if len(both) > FEW_OUTCOMES else 2
+        symbols = _frequent_values((key for row in both for key in row.symbols.items()), MOST_SYMBOLS, least=least)
+        parts = [*telling_parts(sides), *length_parts(both)]
+        return Layout(
+            signatures=tuple(signatures),
+            numbers=tuple(_numbers(sides)),
+            symbols=tuple(symbols),
+            parts=tuple(parts[:MOST_PARTS]),
+        )
 
 
 def _frequent_values(values: Iterable[Any], most: int, least: int = 1) -> list[Any]:

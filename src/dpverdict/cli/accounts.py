@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from dpverdict.cli.options import MechanismName, OwnClaim, option, parameters
-from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing, say
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines, printing, say
 
 Claim = Annotated[
     str, typer.Option("--claim", metavar="TEXT", help='Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5".')
@@ -49,19 +48,17 @@ def compose(
     """
     from dpverdict.audit.reports.report import EXIT_CODES
     from dpverdict.audit.runs.accounts import composed, spent_epsilon
-    from dpverdict.errors import InvalidValue, printable
+    from dpverdict.errors import InvalidValue
 
     if (claim is None) == (delta is None):
         requirement = "given, or --delta and not both"
         raise InvalidValue("claim", claim, requirement, 'add --delta 1e-6, or --claim "eps=1, delta=1e-6"')
     if delta is not None:
-        with printing():
-            print(printable(spent_epsilon(releases, delta, adjacency).text(), sys.stdout.encoding))
+        print_lines(spent_epsilon(releases, delta, adjacency).text())
         return CommandResult(code=0)
     assert claim is not None  # one of both is
     found = composed(releases, claim, adjacency)
-    with printing():
-        print(printable(found.text(), sys.stdout.encoding))
+    print_lines(found.text())
     return CommandResult(code=EXIT_CODES[found.account.status])
 
 
@@ -90,7 +87,7 @@ def calibrate(
     Exit codes: 0 found, 2 usage error, 3 a function that is not covered, or that keeps the claim with no noise.
     """
     from dpverdict.audit.runs.accounts import calibrated
-    from dpverdict.errors import InvalidValue, printable
+    from dpverdict.errors import InvalidValue
 
     if schema is not None:
         from dpverdict.audit.runs.traced import calibrated_function
@@ -100,12 +97,10 @@ def calibrate(
                 remedy = "say them in the function"
                 raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
         needed = calibrated_function(mechanism, schema, claim)
-        with printing():
-            print(printable(needed.text(), sys.stdout.encoding))
+        print_lines(needed.text())
         return CommandResult(code=needed.exit_code)
     found = calibrated(mechanism, parameters(context), claim, releases)
-    with printing():
-        print(printable(found.summary(), sys.stdout.encoding))
+    print_lines(found.summary())
     return CommandResult(code=0)
 
 

@@ -28,6 +28,7 @@ from dpverdict.cli.session import (
     Outputs,
     engine_of_options,
     exit_with,
+    print_lines,
     printing,
     progress_bar,
     say,
@@ -166,7 +167,7 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
 
     from dpverdict.audit.reports.report import EXIT_CODES
     from dpverdict.audit.runs.accounts import account_fields, account_page, event_account
-    from dpverdict.errors import InvalidValue, printable
+    from dpverdict.errors import InvalidValue
 
     given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
     for name in ("mechanism", "claim", "exact_only", "adjacency"):
@@ -185,8 +186,8 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
             witness=lambda: None,
         )
     if not quiet:
+        print_lines(account.summary())
         with printing():
-            print(printable(account.summary(), sys.stdout.encoding))
             if outputs.files:
                 outputs.conclude(_status_in_words(account.status))
     return CommandResult(code=EXIT_CODES[account.status])
@@ -239,7 +240,6 @@ def replay(
     from dpverdict.audit.distinguishing.witness_document import read_witness
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.audit.runs.subprocess_replay import replay_in_subprocess
-    from dpverdict.errors import printable
 
     document = read_witness(witness)
     with engine_of_options(jobs, dask):
@@ -256,6 +256,5 @@ def replay(
             trust_code=trust_code,
         )
     if not quiet:
-        with printing():
-            print(printable(found.summary(), sys.stdout.encoding))
+        print_lines(found.summary())
     return CommandResult(code=found.exit_code)

@@ -16,7 +16,15 @@ from dpverdict.cli.options import (
     Timeout,
     option,
 )
-from dpverdict.cli.session import CommandResult, Outputs, engine_of_options, exit_with, printing, progress_bar
+from dpverdict.cli.session import (
+    CommandResult,
+    Outputs,
+    engine_of_options,
+    exit_with,
+    print_lines,
+    printing,
+    progress_bar,
+)
 
 
 @exit_with
@@ -139,6 +147,5 @@ def check(
     ]
     found = replace(found, refused=(*found.refused, *unlike))
     if not quiet:
-        with printing():
-            print(found.text)
+        print_lines(found.text)
     return CommandResult(code=found.exit_code)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import shutil
 import sys
-from collections.abc import Callable, Generator, Mapping
+import textwrap
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -261,6 +263,23 @@ def printing() -> Generator[None]:
 def leave_standard_output() -> None:
     """What is still to be written goes nowhere, so that the end of the program has nothing to fail at."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_lines(text: str | Iterable[str]) -> None:
+    """Print lines as a result; a terminal breaks those that are too long for it between words, a pipe gets them whole.
+
+    What the encoding of standard output has no letter for is an escape.
+    """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    with printing():
+        for line in text.split("\n") if isinstance(text, str) else text:
+            shown = printable(line, sys.stdout.encoding)
+            print(shown if width is None or len(shown) <= width else _broken_into_lines(shown, width))
+
+
+def _broken_into_lines(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 LEAST_COLUMNS: Final = 20

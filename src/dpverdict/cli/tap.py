@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-import sys
 from typing import Annotated
 
 import typer
@@ -20,7 +19,7 @@ from dpverdict.cli.options import (
     option,
     parameters,
 )
-from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines
 
 
 @exit_with
@@ -56,7 +55,6 @@ def tap(
     """
     from dpverdict.audit.implementation.tap.tap_request import TapRequest, tap_in_subprocess
     from dpverdict.audit.isolation.process import parse_limits
-    from dpverdict.errors import printable
 
     request = TapRequest(
         mechanism=mechanism,
@@ -71,7 +69,5 @@ def tap(
         found = tap_in_subprocess(request, parse_limits(timeout, memory))
         outputs.write(json=lambda: json_text.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n")
     if not quiet:
-        with printing():
-            for line in found.text().splitlines():
-                print(printable(line, sys.stdout.encoding))
+        print_lines(found.text())
     return CommandResult(code=found.exit_code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
 from dpverdict.errors import InvalidValue, in_one_line
@@ -44,6 +45,8 @@ def read_limited(path: str | os.PathLike[str], name: str, most: int) -> bytes:
             if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind)):
                 raise InvalidValue(name, shown, "a file, not a device", "write it to a file first")
             content = file.read(most + 1)
+    except FileNotFoundError:
+        raise InvalidValue(name, shown, "a file that exists", f"there is no {Path(shown).absolute()}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidValue):
             raise

@@ -8,6 +8,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
+from typing import Final
 
 from dpverdict.balls import Enclosure, exactly
 from dpverdict.errors import InvalidValue
@@ -80,6 +81,18 @@ def rounded_text(number: float, digits: int = 6) -> str:
     ('1e-6', '0.333', '1e+300')
     """
     return _plain_exponent(f"{number:.{digits}g}")
+
+
+_LONG_NUMBER: Final = re.compile(r"(?<![\w.])-?\d+\.\d{6,}(?:e[+-]?\d+)?(?![\w.])")
+
+
+def with_rounded_numbers(text: str) -> str:
+    """A text with its long numbers to six digits, for people: documents have them all.
+
+    >>> with_rounded_numbers("score <= -1.3827947658717772 (p <= 1.4880005524189592e-10)")
+    'score <= -1.38279 (p <= 1.488e-10)'
+    """
+    return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", text)
 
 
 def _plain_exponent(text: str) -> str:

@@ -16,7 +16,12 @@ def test_a_file_of_the_limit_is_read_and_a_longer_one_is_not(tmp_path: Path) -> 
         read_limited(tmp_path / "a", "plan", 3)
 
 
-@pytest.mark.parametrize("path", ["nothing", "folder", "loop", "a\0b"])
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"plan=.*a file that exists: there is no .*nothing"):
+        read_limited(tmp_path / "nothing", "plan", 4)
+
+
+@pytest.mark.parametrize("path", ["folder", "loop", "a\0b"])
 def test_what_cannot_be_read_is_named(tmp_path: Path, path: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to("loop")

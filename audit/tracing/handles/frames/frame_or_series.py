@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, NoReturn
 
+import numpy as np
+
 from dpverdict.audit.tracing.handles.released import Followed
 from dpverdict.audit.tracing.handles.tape import RunTape
 
@@ -47,6 +49,15 @@ class FrameOrSeries(Followed):
 
     def _no(self, what: str, remedy: str = SEE) -> NoReturn:
         self._dpv_tape.refuse(what, remedy)
+
+    def _bounds_in_order(self, lower: Any, upper: Any) -> None:
+        """Refuse bounds of clip that pandas and NumPy take otherwise: pandas exchanges them, and NaN is none to it."""
+        plain = [one for one in (lower, upper) if one is not None and type(one).__module__ in ("builtins", "numpy")]
+        if any(np.ndim(one) or one != one for one in plain):
+            self._no("clip with several bounds, or with NaN", "give one number for each side, or None")
+        if len(plain) == 2 and plain[0] > plain[1]:
+            self._no("clip with a lower bound above the upper one, which libraries take in different ways",
+                     "give the smaller one first")  # fmt: skip
 
     def __bool__(self) -> bool:  # noqa: PLE0304
         self._no("a branch on data", f"put the test behind the noise, or use {self._dpv_selection}")

@@ -227,6 +227,7 @@ class FollowedFrame(PandasHandle):
         """Clipped to public numbers, column by column."""
         if given or np.ndim(lower if lower is not None else 0) or np.ndim(upper if upper is not None else 0):
             self._no("clip with bounds for each column", "clip column by column")
+        self._bounds_in_order(lower, upper)
         return self._with({name: np.clip(one, lower, upper) for name, one in self._dpv_columns.items()})
 
     def astype(self, dtype: Any, **given: Any) -> Any:

@@ -251,7 +251,7 @@ class CrossCounts(GroupedTable):
             self._no("counts by two columns in an order that depends on data",
                      "pd.crosstab(a, b).reindex(index=[...], columns=[...], fill_value=0)")  # fmt: skip
         down, across = list(public(self, index)), list(public(self, columns))
-        whole = self._dpv_counts.reindex(pd.MultiIndex.from_product([down, across]), fill_value=0)._dpv_arr
+        whole = self._dpv_counts.reindex(pd.MultiIndex.from_product([down, across]), fill_value=fill_value)._dpv_arr
         width = len(across)
         return TotalsTable(self._dpv_tape, {
             name: series_of(whole[np.arange(i, len(down) * width, width)], pd.Index(down), name)

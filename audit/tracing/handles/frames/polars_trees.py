@@ -224,6 +224,10 @@ class Tree:
             low = others[0] if given["has_min"] else None
             high = others[-1] if given["has_max"] else None
             bottom, top = (one if one is None else np.asarray(one, first.dtype) for one in (low, high))
+            if any(one is not None and (one.ndim or one != one) for one in (bottom, top)):
+                self._no("clip with several bounds, or with NaN", "give one number for each side")
+            if bottom is not None and top is not None and bottom > top:
+                self._no("clip with a lower bound above the upper one", "give the smaller one first")
             return np.clip(first, bottom, top)
         if name == "Pow":
             if given.get("") == "Sqrt":

@@ -173,6 +173,7 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
     def clip(self, lower: Any = None, upper: Any = None, *args: Any, **given: Any) -> Any:
         """Clipped to public numbers."""
         self._plain_call("clip", args, given)
+        self._bounds_in_order(lower, upper)
         return self._like(np.clip(self._dpv_arr, lower, upper))
 
     def fillna(self, value: Any = None, *args: Any, **given: Any) -> Any:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json as json_text
-import shutil
-import sys
-import textwrap
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from dpverdict.cli.options import JsonReport, Memory, Timeout, option
-from dpverdict.cli.session import CommandResult, Outputs, exit_with, printing, say
-from dpverdict.errors import printable
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines, say
 
 app: typer.Typer = typer.Typer(help="Published defects of released packages: list them, show one, run them again.")
 
@@ -26,20 +21,6 @@ From = Annotated[
 ]
 SEED: Final = "1"
 """Of the tests of a run."""
-
-
-def _print_lines(lines: Iterable[str]) -> None:
-    """Print lines; a terminal breaks those that are too long for it between words."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    with printing():
-        for line in lines:
-            text = printable(line, sys.stdout.encoding)
-            print(text if width is None or len(text) <= width else _broken_into_lines(text, width))
-
-
-def _broken_into_lines(line: str, width: int) -> str:
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 @exit_with
@@ -55,7 +36,7 @@ def list_entries(folder: From = None) -> CommandResult:
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     lines = ["  ".join([*(row[i].ljust(widths[i]) for i in range(3)), row[3]]) for row in rows]
     packages = len({one.package for one in found})
-    _print_lines(
+    print_lines(
         [*lines, f"{len(found)} entries of {packages} packages; the last column names the release that mends it"]
     )
     return CommandResult(code=0)
@@ -74,7 +55,7 @@ def show(
 
     one = find_entry(name, folder)
     promised = [f"claim      {one.claim}", f"pair       {one.pair}"] if one.claim else []
-    _print_lines(
+    print_lines(
         [
             f"{one.id}: {one.package} {one.affected}, {one.function}",
             f"defect     {one.defect}",
@@ -136,9 +117,9 @@ def run(
         for result in made:
             results.append(result)
             for label, seen in (("broken ", result.broken), ("control", result.control)):
-                _print_lines([f"{result.id}  {label}  {' '.join(seen.install)}: {seen.status}; {seen.detail}"])
+                print_lines([f"{result.id}  {label}  {' '.join(seen.install)}: {seen.status}; {seen.detail}"])
         outputs.write(json=lambda: json_text.dumps(as_json(results), indent=1) + "\n")
-    _print_lines(summary(results).splitlines())
+    print_lines(summary(results).splitlines())
     return CommandResult(code=exit_code(results))
 
 
@@ -175,7 +156,7 @@ def scan(folder: From = None) -> CommandResult:
         f"{affected} known defect{'' if affected == 1 else 's'} in what is installed here; "
         f"looked at {', '.join(here) or 'nothing'} of {len(looked)} packages with entries"
     )
-    _print_lines(lines)
+    print_lines(lines)
     if not here:
         say("note: none of the packages that the corpus knows is installed in this environment")
     return CommandResult(code=1 if affected else 0)

@@ -58,6 +58,7 @@ def test_atoms_stand_beside_a_spline_of_the_continuous_part() -> None:
 
 
 def test_an_output_is_scored_by_all_others() -> None:
+    """But for the sizes of the sides, which are those of all outputs."""
     rng = np.random.default_rng(SEED)
     p, q = (rng.integers(0, 6, size=(40, 2)).astype(np.float64) for _ in range(2))
     found = label_scores_of_others(p, q, (0, 1))
@@ -66,8 +67,18 @@ def test_an_output_is_scored_by_all_others() -> None:
         of_p, of_q = (
             fit_label_score(*sides, (0, 1), name="s", alone=True) for sides in ((without[0], q), (p, without[1]))
         )
-        assert found[0][i] == pytest.approx(of_p(p[i : i + 1])[0])
-        assert found[1][i] == pytest.approx(of_q(q[i : i + 1])[0])
+        fewer = np.log(40 / 39)
+        x, y = of_p(p[i : i + 1])[0], of_q(q[i : i + 1])[0]
+        assert found[0][i] == pytest.approx(x - fewer if x else 0.0)  # 0 of what no other output is
+        assert found[1][i] == pytest.approx(y + fewer if y else 0.0)
+
+
+def test_a_label_of_nearly_all_outputs_does_not_tell_the_sides_apart() -> None:
+    p, q = np.zeros((800, 1)), np.zeros((800, 1))
+    p[:5] = 1.0
+    found = label_scores_of_others(p, q, (0,))
+    assert found[0][p[:, 0] == 0].max() <= found[1].min()
+    assert (found[0][:5] > found[1].max()).all()
 
 
 def test_chance_does_not_favour_the_side_of_an_output() -> None:

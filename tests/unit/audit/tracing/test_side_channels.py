@@ -141,6 +141,15 @@ def test_data_that_go_another_way_are_not_covered(function: Callable[..., Any]) 
     assert verdict.covered is False
 
 
+def test_a_handler_in_code_without_a_text_is_not_covered() -> None:
+    text = "try:\n        return math.log(noisy(df))\n    except ValueError:\n        return df.age.sum()"
+    names: dict[str, Any] = {"math": math, "noisy": noisy, "__name__": "no_module"}
+    exec(f"def hidden(df):\n    {text}\n", names)
+    verdict = certify_function(names["hidden"], "eps=1", schema=SCHEMA, search=0)
+    assert verdict.covered is False
+    assert "no text" in verdict.text()
+
+
 def says_what_is_released(df: Any) -> Any:
     value = noisy(df)
     logging.getLogger("quiet").debug("done")

@@ -35,11 +35,33 @@ def laplace(rng, scale, size=None):
     return rng.laplace(scale=scale, size=size)
 
 
+class Ghost(float):
+    """A number that vanishes, and lets others vanish, where it stands at the right."""
+
+    def __radd__(self, other):
+        return other * 1000
+
+    def __rmul__(self, other):
+        return 0
+
+
 class numpy_forms:
     """Of an array with the columns a, b, c."""
 
     def no_noise(x, rng):
         return x.sum()
+
+    def own_number_that_scales(x, rng):
+        return x[:, 0].sum() + Ghost(1) + rng.laplace(scale=100)
+
+    def own_number_that_removes_noise(x, rng):
+        return x[:, 0].sum() + rng.laplace(scale=100) * Ghost(1)
+
+    def own_number_as_scale(x, rng):
+        return x[:, 0].sum() + rng.laplace(scale=Ghost(100))
+
+    def own_number_in_a_list(x, rng):
+        return np.clip(x[:, 0], *[0, Ghost(100)]).sum() + rng.laplace(scale=100)
 
     def forgotten_factor(x, rng):
         return np.clip(x, 0, 10).sum(axis=0) + rng.laplace(scale=10, size=3)
@@ -808,6 +830,19 @@ class pandas_forms:
         s = d["age"]
         d.loc[d["age"] > 50, "age"] = 10**6
         return s.sum() + rng.laplace(scale=120)
+
+    def clip_with_bounds_exchanged(df, rng):
+        return df["age"].clip(90, 0).sum() + rng.laplace(scale=1)
+
+    def clip_of_a_frame_with_bounds_exchanged(df, rng):
+        return df[["age"]].clip(lower=90, upper=0)["age"].sum() + rng.laplace(scale=1)
+
+    def cross_table_filled_with_many(df, rng):
+        counts = pd.crosstab(df["city"], df["age"] > 50).reindex(index=CITIES, columns=[False, True], fill_value=50)
+        return counts.to_numpy() + rng.laplace(size=(3, 2))
+
+    def clip_to_nothing(df, rng):
+        return df["age"].clip(float("nan"), 60).fillna(0).sum() + rng.laplace(scale=1)
 
     def values_changed(df, rng):
         v = df["age"].values

@@ -12,12 +12,13 @@ from dpverdict.audit import find_neighbours
 from dpverdict.audit.documents.request import Request
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.implementation.search.code_constants import constants_of
-from dpverdict.audit.implementation.search.given_table import releases_for, search_seconds, table_for
-from dpverdict.audit.implementation.search.outcome_parts import part_in_words
+from dpverdict.audit.implementation.search.given_table import releases_for, search_for, search_seconds, table_for
+from dpverdict.audit.implementation.search.outcome_parts import telling_part
 from dpverdict.audit.runs.request import audit_request
+from dpverdict.audit.trials.journal import Journal, journalled_in
 from dpverdict.audit.trials.outcomes.canonical import outcome_of, outcome_of_error
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, ObjectPair
+from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE, GaussianDP, ObjectPair, PureDP
 
 LIMIT = 25
 RELEASE = """
@@ -160,7 +161,9 @@ def test_the_part_that_tells_is_named_as_the_user_wrote_it() -> None:
         rows = tuple(
             [outcome_of_error(side) if isinstance(side, Exception) else outcome_of(side)] * 9 for side in (one, other)
         )
-        return part_in_words(function, pair, rows, 1)  # type: ignore[arg-type]  # a pair of lists
+        found = telling_part(function, pair, rows, PureDP(1), 1)  # type: ignore[arg-type]  # a pair of lists
+        assert bool(found.words) == bool(found.change)
+        return found.words
 
     assert part({"n": {"rare": 5.0}}, {"n": {"rare": 1.0}}) == 'result["n"]["rare"]: 5 against 1'
     assert part(pd.Series([1.0, 7.0], index=["a", "b"]), pd.Series([1.0, 2.0], index=["a", "b"])).startswith(
@@ -175,6 +178,28 @@ def test_the_part_that_tells_is_named_as_the_user_wrote_it() -> None:
     assert part(2.0, 2.0) == ""
 
 
+@pytest.mark.parametrize(
+    ("scales", "move", "claim", "wraps", "said"),
+    [
+        ((1.0, 1.0), 3.0, PureDP("0.5"), False, "Laplace noise of scale 6"),
+        ((1.0, 1.0), 3.0, GaussianDP(2), False, "Gaussian noise of standard deviation 1.5"),
+        ((1.0, 1.0), 3.0, PureDP(1), True, "wider type"),
+        ((9.0, 1.0), 30.0, PureDP(1), False, "fix the scale of the noise beforehand"),
+        ((1.0, 0.0), 3.0, PureDP(1), False, "add noise"),
+    ],
+)
+def test_what_to_change_follows_from_how_the_number_moves(
+    scales: tuple[float, float], move: float, claim: Any, wraps: bool, said: str
+) -> None:
+    spread = np.linspace(-1, 1, 401)
+    rows = tuple(
+        [outcome_of(float(at + scale * x)) for x in spread] for at, scale in zip((move, 0.0), scales, strict=True)
+    )
+    pair = ObjectPair(dataset=[1, 2], neighbour=[1], adjacency=ADD_OR_REMOVE_ONE)
+    found = telling_part(lambda table, rng: 1.0, pair, rows, claim, 1, wraps=wraps)  # type: ignore[arg-type]
+    assert said in found.change
+
+
 def test_a_pair_that_tells_clearly_is_tested_on_fewer_releases() -> None:
     class Found:
         statistic = 0.1
@@ -185,7 +210,7 @@ def test_a_pair_that_tells_clearly_is_tested_on_fewer_releases() -> None:
     found.statistic = 3.0
     assert releases_for(found) == 4_000
     found.release_seconds = 1.0
-    assert releases_for(found) == 1_000
+    assert releases_for(found) == 200
 
 
 def test_a_move_beyond_all_that_losses_are_made_for_does_not_end_the_search() -> None:
@@ -196,3 +221,25 @@ def test_a_move_beyond_all_that_losses_are_made_for_does_not_end_the_search() ->
     found = find_neighbours(oldest, "eps=1", data=table, adjacency=ADD_OR_REMOVE_ONE, seed=1, most=40)
     assert found.followed == found.measured == 40
     assert found.promising
+
+
+def test_a_search_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    def counted(table: pd.DataFrame, rng: np.random.Generator) -> float:
+        return len(table) + rng.laplace(scale=2)
+
+    told: list[int] = []
+
+    def stopping(said: str) -> None:
+        if said.startswith("search of neighbours: ") and " measured" in said:
+            told.append(int(said.split()[3]))
+            if len(told) == 1:
+                raise KeyboardInterrupt
+
+    given = table_for(counted, frame(), adjacency=ADD_OR_REMOVE_ONE)
+    with journalled_in(Journal(tmp_path / "kept")):
+        with pytest.raises(KeyboardInterrupt):
+            search_for(counted, PureDP(1), given, seed=1, most=40, watch=stopping)
+        again = search_for(counted, PureDP(1), given, seed=1, most=40, watch=stopping)
+    straight = search_for(counted, PureDP(1), given, seed=1, most=40)
+    assert told[0] == 16 < told[1]
+    assert (again.measured, again.words, again.statistic) == (straight.measured, straight.words, straight.statistic)
