@@ -97,17 +97,13 @@ class SamplerAudit:
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> SamplerAudit:
         """The same, from JSON values."""
-        given = {name: value for name, value in fields.items() if name not in ("schema", "exit_code")}
+        given: dict[str, Any] = {name: value for name, value in fields.items() if name not in ("schema", "exit_code")}
         rows = [row | {"upper": math.inf if row["upper"] is None else row["upper"]} for row in given["epsilons"]]
-        return SamplerAudit(
-            **given
-            | {
-                "findings": tuple(Finding(**one) for one in given["findings"]),
-                "instead": tuple(given["instead"]),
-                "would_have_shown": tuple(given["would_have_shown"]),
-                "epsilons": tuple(EpsilonRow(**row) for row in rows),
-            }
-        )
+        given["findings"] = tuple(Finding(**one) for one in given["findings"])
+        given["instead"] = tuple(given["instead"])
+        given["would_have_shown"] = tuple(given["would_have_shown"])
+        given["epsilons"] = tuple(EpsilonRow(**row) for row in rows)
+        return SamplerAudit(**given)
 
     def text(self) -> str:
         """For a terminal."""
