@@ -57,7 +57,7 @@ def read_claim(sampling: str, rate: str | None, size: str | None) -> BatchClaim:
         InvalidValue: another way to make batches; a rate or a size that is missing, out of range or not used.
 
     >>> read_claim("poisson", "0.01", None).words
-    'Poisson sampling with rate 1/100'
+    'Poisson sampling with rate 0.01'
     """
     making: Making | None = _BY_NAME.get(sampling)
     if making is None:
