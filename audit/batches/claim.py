@@ -13,6 +13,8 @@ from dpverdict.numerics.text import exact_text, whole_number
 Making: TypeAlias = Literal["poisson", "fixed-size", "shuffle", "balls-in-bins"]
 MAKINGS: Final[tuple[Making, ...]] = ("poisson", "fixed-size", "shuffle", "balls-in-bins")
 
+_BY_NAME: Final[dict[str, Making]] = {making: making for making in MAKINGS}
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,9 @@ def read_claim(sampling: str, rate: str | None, size: str | None) -> BatchClaim:
         InvalidValue: another way to make batches; a rate or a size that is missing, out of range or not used.
 
     >>> read_claim("poisson", "0.01", None).words
-    'Poisson sampling with rate 1/100'
+    'Poisson sampling with rate 0.01'
     """
-    making = next((known for known in MAKINGS if known == sampling), None)
+    making: Making | None = _BY_NAME.get(sampling)
     if making is None:
         raise InvalidValue("sampling", sampling, f"one of {', '.join(MAKINGS)}", "say how batches are made")
     by_rate = making in ("poisson", "balls-in-bins")

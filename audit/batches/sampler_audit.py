@@ -97,17 +97,13 @@ class SamplerAudit:
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> SamplerAudit:
         """The same, from JSON values."""
-        given = {name: value for name, value in fields.items() if name not in ("schema", "exit_code")}
+        given: dict[str, Any] = {name: value for name, value in fields.items() if name not in ("schema", "exit_code")}
         rows = [row | {"upper": math.inf if row["upper"] is None else row["upper"]} for row in given["epsilons"]]
-        return SamplerAudit(
-            **given
-            | {
-                "findings": tuple(Finding(**one) for one in given["findings"]),
-                "instead": tuple(given["instead"]),
-                "would_have_shown": tuple(given["would_have_shown"]),
-                "epsilons": tuple(EpsilonRow(**row) for row in rows),
-            }
-        )
+        given["findings"] = tuple(Finding(**one) for one in given["findings"])
+        given["instead"] = tuple(given["instead"])
+        given["would_have_shown"] = tuple(given["would_have_shown"])
+        given["epsilons"] = tuple(EpsilonRow(**row) for row in rows)
+        return SamplerAudit(**given)
 
     def text(self) -> str:
         """For a terminal."""
@@ -222,12 +218,11 @@ def _would_have_shown(tests: tuple[CountTest, ...], level: float) -> list[str]:
     """Of tests of independent trials, the rate that would have been found."""
     said = []
     for test in tests:
-        if test.name in ("rate", "each record", "companions"):
+        if test.name in ("rate", "each record"):
             rate = detectable(test.trials, test.probability, level / test.among)
             what = {
                 "rate": "records in batches at a rate of",
                 "each record": "a record in batches at a rate of",
-                "companions": "a record that shares batches with every other one of its group at a rate of",
             }[test.name]
             said.append(f"{what} {rate:.4g} or more, in place of {test.probability:.4g}")
     return said
