@@ -60,13 +60,14 @@ class Toeplitz:
         falling: bool | None = None,
     ) -> None:
         """Coefficients as rational numbers, or as balls at the current precision; of balls, whether they fall."""
-        self.horizon, self.source = check_horizon(horizon), source
+        self.horizon: int = check_horizon(horizon)
+        self.source: str = source
         self._exact: list[int] | None = None
         self._denominator = 1
         if callable(entries):
             self._balls = entries
             found = [float(entry.mid()) for entry in entries()]
-            self.falling = bool(falling)
+            self.falling: bool = bool(falling)
         else:
             if not entries or entries[0] == 0:
                 raise InvalidValue(
@@ -79,7 +80,7 @@ class Toeplitz:
             found = [float(entry) for entry in kept]
             self.falling = all(a >= b for a, b in zip(kept, [*kept[1:], Fraction(0)], strict=True))
         self.coefficients: Array = np.array(found)
-        self.band = len(found)
+        self.band: int = len(found)
 
     @cached_property
     def nonnegative(self) -> bool:
@@ -199,8 +200,10 @@ class Banded:
     """
 
     def __init__(self, diagonals: Array, *, source: str) -> None:
-        self.diagonals, self.source = diagonals, source
-        self.band, self.horizon = diagonals.shape
+        self.diagonals: Array = diagonals
+        self.source: str = source
+        self.band: int = len(diagonals)
+        self.horizon: int = diagonals.shape[1]
         check_horizon(self.horizon)
         if not np.isfinite(diagonals).all() or (diagonals[0] == 0).any():
             raise InvalidValue(

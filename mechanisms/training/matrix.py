@@ -277,10 +277,10 @@ class MatrixMechanism(GradientMechanism, AdditiveMechanism):
             noise_multiplier=noise_multiplier, clipping_norm=clipping_norm, steps=steps, dim=dim, adjacency=adjacency
         )
         self.kind: StrategyName = kind
-        self.participation = Participation.of(
+        self.participation: Participation = Participation.of(
             participation, check_horizon(self.steps), separation=separation, participations=participations
         )
-        self.strategy = make_strategy(
+        self.strategy: Strategy = make_strategy(
             kind, self.steps, band=band, coefficients=coefficients, decays=decays, weights=weights, file=file
         )
         found = sensitivity_of(self.strategy, self.participation)

@@ -129,6 +129,8 @@ class MechanismCommand(typer.core.TyperCommand):
     function of the command does not receive them; it reads what was given from its context, by `parameters`.
     """
 
+    help: str | None
+
     def get_params(self, ctx: Any) -> list[Any]:  # of typer's own parser or of click's, as the version has it
         """The parameters of the command, with those of the mechanisms; of a help, those that it shows."""
         own: list[Any] = super().get_params(ctx)
