@@ -6,7 +6,7 @@ says are, and reads the relation off their lengths.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -14,6 +14,7 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import NDArray
 
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.core.common_rows import without_common_rows
 from dpverdict.mechanisms.core.records import differing, kinds_differ, records_of
 
 ADD_OR_REMOVE_ONE: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -138,37 +139,35 @@ class ObjectPair:
     neighbour: Any
     adjacency: NeighboringRelation
     records_per_user: int = 1
+    _sizes: tuple[int, int] | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         check_adjacency(self.adjacency)
         if self.records_per_user < 1:
             remedy = "give the number of records of one user"
             raise InvalidValue("records_per_user", self.records_per_user, ">= 1", remedy)
-        held = self._records()
+        held = _Held.of(self.dataset, self.neighbour)
         if held is None:
             return
-        more, fewer = differing(*held)
+        object.__setattr__(self, "_sizes", held.sizes)
+        more, fewer = held.differing
         removed = self.adjacency is ADD_OR_REMOVE_ONE and (more, fewer) == (self.records_per_user, 0)
         replaced = self.adjacency is REPLACE_ONE and more == fewer <= self.records_per_user
         if not (removed or replaced):
             raise _not_neighbours(held, f"neighbours under {adjacency_name(self.adjacency)}")
 
-    def _records(self) -> tuple[list[str], list[str]] | None:
-        one, other = records_of(self.dataset), records_of(self.neighbour)
-        return None if one is None or other is None else (one, other)
-
     @property
     def compared(self) -> bool:
         """Whether the records of both were compared; otherwise the relation is what its maker says."""
-        return self._records() is not None
+        return self._sizes is not None
 
     def describe(self) -> str:
         """One line: what they are, sizes and relation."""
-        held, name = self._records(), adjacency_name(self.adjacency)
+        name = adjacency_name(self.adjacency)
         kinds = " and ".join(dict.fromkeys(type(side).__qualname__ for side in (self.dataset, self.neighbour)))
-        if held is None:
+        if self._sizes is None:
             return f"two objects ({kinds}), {name} as stated: their records could not be compared"
-        said = f"{len(held[0])} against {len(held[1])} records ({kinds}), {name}"
+        said = f"{self._sizes[0]} against {self._sizes[1]} records ({kinds}), {name}"
         changed = kinds_differ(self.dataset, self.neighbour)
         return said if changed is None else f"{said}; {changed}"
 
@@ -199,26 +198,44 @@ def as_pair(neighbours: Neighbours) -> AnyPair:
     one, other = neighbours
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return array_pair(neighbours)
-    held = records_of(one), records_of(other)
-    if held[0] is None or held[1] is None:
-        unknown = one if held[0] is None else other
+    held = _Held.of(one, other)
+    if held is None:
+        unknown = one if records_of(one) is None else other
         requirement = "a dataset whose records can be compared, such as a list, an array or a frame"
         remedy = "state the relation: dpverdict.mechanisms.ObjectPair(dataset=..., neighbour=..., adjacency=...)"
         raise InvalidValue("neighbours", unknown, requirement, remedy)
-    more, fewer = differing(held[0], held[1])
+    more, fewer = held.differing
     if more + fewer == 0:
         raise InvalidValue("neighbours", "equal datasets", "two different datasets", "change or remove one record")
     if (more, fewer) not in ((1, 0), (0, 1), (1, 1)):
-        raise _not_neighbours((held[0], held[1]), "two datasets that differ in one record")
+        raise _not_neighbours(held, "two datasets that differ in one record")
     adjacency = REPLACE_ONE if more == fewer else ADD_OR_REMOVE_ONE
     if fewer > more:
         one, other = other, one
     return ObjectPair(dataset=one, neighbour=other, adjacency=adjacency)
 
 
-def _not_neighbours(held: tuple[list[str], list[str]], requirement: str) -> InvalidValue:
-    more, fewer = differing(*held)
-    said = f"{len(held[0])} and {len(held[1])} records, of which {more} and {fewer} are not in the other"
+@final
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """How many records two datasets hold, and how many of each the other does not hold."""
+
+    sizes: tuple[int, int]
+    differing: tuple[int, int]
+
+    @staticmethod
+    def of(one: Any, other: Any) -> _Held | None:
+        """None for datasets whose records cannot be compared."""
+        left, right, common = without_common_rows(one, other)
+        first, second = records_of(left), records_of(right)
+        if first is None or second is None:
+            return None
+        return _Held((len(first) + common, len(second) + common), differing(first, second))
+
+
+def _not_neighbours(held: _Held, requirement: str) -> InvalidValue:
+    more, fewer = held.differing
+    said = f"{held.sizes[0]} and {held.sizes[1]} records, of which {more} and {fewer} are not in the other"
     remedy = "change, add or remove one record only; state the records of one user in an ObjectPair"
     return InvalidValue("neighbours", said, requirement, remedy)
 
