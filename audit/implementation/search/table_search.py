@@ -279,7 +279,7 @@ class _Search:
         until = self._begun + MEASURING * self._seconds if self._most is None else math.inf
         failures, each = 0, 16
         self._take_up()
-        while time.monotonic() < until:
+        while not self._proposals or time.monotonic() < until:  # to look at a large table may take all the time
             wanted = each if self._most is None else min(each, self._most - len(self._proposals))
             batch = list(islice(self._source, max(0, wanted)))
             if not batch:

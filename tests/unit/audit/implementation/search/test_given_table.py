@@ -11,6 +11,7 @@ import pytest
 from dpverdict.audit import find_neighbours
 from dpverdict.audit.documents.request import Request
 from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.implementation.search import table_search
 from dpverdict.audit.implementation.search.code_constants import constants_of
 from dpverdict.audit.implementation.search.given_table import releases_for, search_for, search_seconds, table_for
 from dpverdict.audit.implementation.search.outcome_parts import telling_part
@@ -243,3 +244,18 @@ def test_a_search_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> N
     straight = search_for(counted, PureDP(1), given, seed=1, most=40)
     assert told[0] == 16 < told[1]
     assert (again.measured, again.words, again.statistic) == (straight.measured, straight.words, straight.statistic)
+
+
+def test_where_the_time_is_over_before_a_pair_was_measured_some_are_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """To read and look at a table of a million rows may take all the time that there is."""
+    monkeypatch.setattr(table_search, "MEASURING", 0.0)
+    frame = pd.DataFrame({"city": ["Oslo"] * 20 + ["Bonn"]})
+
+    def count(df: pd.DataFrame, rng: np.random.Generator) -> float:
+        return len(df) + rng.laplace()
+
+    found = find_neighbours(count, "eps=1", data=frame, adjacency=ADD_OR_REMOVE_ONE, seed=seed)
+    assert found.words
+    assert found.measured >= 1
