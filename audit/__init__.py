@@ -29,7 +29,7 @@ __getattr__, __dir__, __all__ = public_names(
         "dpverdict.audit.losses.closed_form": "DisjointLoss RandomisedResponseLoss ResponseLoss",
         "dpverdict.audit.losses.composition": "explain_composition",
         "dpverdict.audit.losses.contour.loss": "ComposedLoss",
-        "dpverdict.audit.losses.discrete_gaussian.loss": "DiscreteGaussianLoss",
+        "dpverdict.audit.losses.discrete_gaussian.loss": "DiscreteGaussianLoss LatticeLoss=DiscreteGaussianLoss",
         "dpverdict.audit.losses.finite.bounded_range": "BoundedRangeLoss",
         "dpverdict.audit.losses.lattice.custom": "CustomLoss",
         "dpverdict.audit.losses.spherical.events": "apollonius_event ball_event half_space_event",

@@ -21,7 +21,6 @@ from dpverdict.audit.exact.gdp import gdp_regret as gdp_regret
 from dpverdict.audit.losses.base import PrivacyLoss as PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss as GaussianLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss as LaplaceLoss
-from dpverdict.audit.losses.discrete_gaussian.loss import LatticeLoss as LatticeLoss
 from dpverdict.audit.losses.spherical.loss import SphericalLoss as SphericalLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss as FiniteLoss
 from dpverdict.audit.losses.finite.bounded_range import bounded_range as bounded_range

@@ -307,10 +307,6 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         return f"DiscreteGaussianLoss.from_groups([{text}{', ...' if len(self.groups) > 8 else ''}])"
 
 
-LatticeLoss = DiscreteGaussianLoss
-"""The name of earlier versions."""
-
-
 def _steps_above(law: DiscreteGaussians, losses: Array) -> Integers:
     """The least k with rho + h k above each loss, exactly: by fractions where float64 does not tell."""
     places = (losses - float(law.rho)) / float(law.step)

@@ -181,7 +181,7 @@ def test_a_measurement_is_audited_on_the_command_line(tmp_path: Path, capsys: py
         'dp.enable_features("contrib")\n'
         "noisy = dp.m.make_laplace(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=1.0)\n"
     )
-    assert main(["audit", f"{path}:noisy", "--samples", "500", "--seed", "1"]) == 3
+    assert main(["audit", f"{path}:noisy", "--samples", "500", "--seed", "1", "--details"]) == 3
     shown = " ".join(capsys.readouterr().out.split())
     assert "eps=1" in shown
     assert "AbsoluteDistance" in shown
