@@ -126,7 +126,7 @@ def code_of_this_test_alone() -> Generator[None]:
 RUN_ISOLATED = [
     f"dpverdict.{module}.run_isolated"
     for module in (
-        *("audit.isolation.process", "audit.implementation.tap.tap_request", "audit.runs.subprocess_audit"),
+        *("audit.isolation.process", "audit.isolation.requests", "audit.runs.subprocess_audit"),
         *("audit.runs.subprocess_replay", "audit.runs.traced", "proofs.ledger.proof_process"),
         "proofs.ledger.certificate_files",
     )

@@ -12,11 +12,12 @@ from dpverdict.audit.batches.drawn import FEWEST_BATCHES, draw_batches
 from dpverdict.audit.batches.epsilons import Training
 from dpverdict.audit.batches.sampler_audit import SamplerAudit, audit_batches
 from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY
-from dpverdict.audit.isolation.process import Limits, run_isolated
+from dpverdict.audit.isolation.process import Limits
+from dpverdict.audit.isolation.requests import answer_of, answered
 from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.balls import exactly
 from dpverdict.checks import check_positive
-from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
+from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.numerics.text import whole_number
 
 ENTRY: Final = "dpverdict.audit.batches.sampler_request:work"
@@ -67,29 +68,20 @@ def audit_sampler(request: SamplerRequest, limits: Limits) -> SamplerAudit:
         DpverdictError: it cannot be carried out, or did not finish.
     """
     _read(request)  # what is wrong with the options is said at once
-    answer = run_isolated(ENTRY, asdict(request), what=request.loader, limits=limits)
-    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise SamplerAuditFailed(answer["error"])
-    try:
-        if not isinstance(answer, dict):
-            raise ValueError("it is no audit")
-        found = SamplerAudit.from_dict(answer)
-        if answer["exit_code"] != found.exit_code:
-            raise ValueError("its exit code is not that of its findings")
-        return found
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        problem = f"sent something that is not an audit ({in_one_line(error)})"
-        raise MechanismFailure(request.loader, problem, "look at what it replaces or writes to") from None
+    return answer_of(
+        ENTRY,
+        asdict(request),
+        SamplerAudit.from_dict,
+        what=request.loader,
+        kind="an audit",
+        failed=SamplerAuditFailed,
+        limits=limits,
+    )
 
 
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """The other side: load the function, draw the batches, test the claim."""
-    try:
-        return _carry_out(SamplerRequest(**request)).to_dict()
-    except (DpverdictError, OSError) as error:
-        return {"error": str(error) or type(error).__name__}
-    except BaseException as error:  # the user's code may raise anything: SystemExit is not a verdict
-        return {"error": f"the code that was run ended the audit with {in_one_line(error)}, which is not a verdict"}
+    return answered(lambda: _carry_out(SamplerRequest(**request)), "audit")
 
 
 def _read(request: SamplerRequest) -> tuple[float, Training | None, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,10 +15,11 @@ from dpverdict.audit.trials.catalogue import (
     mechanism_classes,
     offered,
     option,
+    title_of,
+    with_choices,
 )
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.broken.mutant import Mutant
-from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 
 LARGEST_DIM_SHOWN: Final = 9
 """The list says in which dimensions up to this a known-wrong mechanism is in fact private."""
@@ -49,7 +49,7 @@ def print_catalogue(console: Console | None = None) -> None:
     for title in sorted(groups, key=[*dict.fromkeys(GROUPS.values()), *groups].index):
         console.print(Text(title, style="bold"))
         for name in groups[title]:
-            said = Text(f"  {name.ljust(width)}  {_in_a_line(classes[name])}")
+            said = Text(f"  {name.ljust(width)}  {title_of(classes[name])}")
             said.truncate(console.width, overflow="ellipsis")
             console.print(said, highlight=False)
     console.print(Text("Wrong on purpose", style="bold"))
@@ -75,21 +75,17 @@ def print_mechanism(name: str, console: Console | None = None) -> None:
     else:
         mechanism = class_named(name)
         example = f"dpverdict audit {name} {mechanism.example}"
-        console.print(Text(f"{name}: {_in_a_line(mechanism)}", style="bold"), highlight=False)
+        console.print(Text(f"{name}: {title_of(mechanism)}", style="bold"), highlight=False)
         console.print(facts_table({"source": mechanism.source, "example": example}), highlight=False)
         console.print()
         options = dict(_option_in_words(one, *said) for one, said in offered(name).items())
         console.print(facts_table(options), highlight=False)
 
 
-def _in_a_line(mechanism: type[StructuredMechanism]) -> str:
-    return mechanism.title or (inspect.getdoc(mechanism) or "").partition("\n")[0]
-
-
 def _option_in_words(parameter: str, metavar: str, text: str) -> tuple[str, str]:
     if "|" not in metavar:
         return f"{option(parameter)} {metavar}", text
-    return option(parameter), f"{text.rstrip('.')}: {metavar.replace('|', ', ')}."
+    return option(parameter), with_choices(metavar, text)
 
 
 def _print_variants(console: Console, variants: Iterable[broken.Wrong]) -> None:

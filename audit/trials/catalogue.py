@@ -153,6 +153,16 @@ def _merged_words(says: Mapping[tuple[str, str], list[str]]) -> tuple[str, str]:
     return metavar, " ".join(f"{text.rstrip('.')} ({', '.join(names)})." for text, names in texts.items())
 
 
+def title_of(mechanism: type[StructuredMechanism]) -> str:
+    """What a mechanism releases, in a line."""
+    return mechanism.title or (inspect.getdoc(mechanism) or "").partition("\n")[0]
+
+
+def with_choices(metavar: str, text: str) -> str:
+    """What a parameter is, with the words to choose from, which a list of options can break into lines."""
+    return f"{text.rstrip('.')}: {metavar.replace('|', ', ')}."
+
+
 def find_mechanism(name: str, words: Mapping[str, str], shape: tuple[int, ...] | None = None) -> Named:
     """The mechanism that ``name`` and ``words`` describe.
 

@@ -26,26 +26,24 @@ def without_common_rows(one: Any, other: Any) -> tuple[Any, Any, int]:
         return one, other, 0
     library = type(one).__module__.partition(".")[0]
     if library == "pandas":
-        names, again = list(one.columns), list(other.columns)
-        pairs = [(one.iloc[:, i], other.iloc[:, i]) for i in range(min(len(names), len(again)))]
-        same, cut = _same_in_pandas, _cut_from_pandas
+        columns, same, cut = _columns_of_pandas, _same_in_pandas, _cut_from_pandas
     elif library == "polars":
-        names, again = list(one.columns), list(other.columns)
-        pairs = list(zip(one.get_columns(), other.get_columns(), strict=False))
-        same, cut = _same_in_polars, _cut_from_polars
+        columns, same, cut = _columns_of_polars, _same_in_polars, _cut_from_polars
     else:
         return one, other, 0
-    if not names or names != again or any(left.dtype != right.dtype for left, right in pairs):
+    names = list(one.columns)
+    if not names or names != list(other.columns):
+        return one, other, 0
+    pairs = list(zip(columns(one), columns(other), strict=True))
+    if any(left.dtype != right.dtype for left, right in pairs):
         return one, other, 0
     common = min(len(one), len(other))
     first = _equal_rows([(cut(a, 0, common), cut(b, 0, common)) for a, b in pairs], common, same)
     if first is None:
         return one, other, 0
     rest = common - first
-    last = _equal_rows(
-        [(cut(a, len(one) - rest, rest), cut(b, len(other) - rest, rest)) for a, b in pairs], rest, same, backwards=True
-    )
-    last = last or 0
+    ends = [(cut(a, len(one) - rest, rest), cut(b, len(other) - rest, rest)) for a, b in pairs]
+    last = _equal_rows(ends, rest, same, backwards=True) or 0
     return (
         cut(one, first, len(one) - first - last),
         cut(other, first, len(other) - first - last),
@@ -63,6 +61,15 @@ def _equal_rows(pairs: list[tuple[Any, Any]], length: int, same: Same, *, backwa
         if unequal.size:
             length = min(length, int(len(equal) - 1 - unequal[-1] if backwards else unequal[0]))
     return length
+
+
+def _columns_of_pandas(data: Any) -> list[Any]:
+    return [data.iloc[:, i] for i in range(data.shape[1])]
+
+
+def _columns_of_polars(data: Any) -> list[Any]:
+    found: list[Any] = data.get_columns()
+    return found
 
 
 def _cut_from_pandas(data: Any, start: int, length: int) -> Any:

@@ -16,12 +16,13 @@ from typing import Any, Final, final
 
 from dpverdict.audit.implementation.tap.confirmation import CONFIRMING, Confirmation, tap_and_confirm
 from dpverdict.audit.implementation.tap.tap_verdict import TapStatus, TapVerdict
-from dpverdict.audit.isolation.process import Limits, run_isolated
+from dpverdict.audit.isolation.process import Limits
+from dpverdict.audit.isolation.requests import answer_of, answered
 from dpverdict.audit.trials.catalogue import find
 from dpverdict.audit.trials.data_files import read_pair
 from dpverdict.audit.trials.libraries.adapter import LibraryRelease
 from dpverdict.audit.trials.user_functions import probability
-from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
+from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, as_pair
@@ -104,19 +105,15 @@ def tap_in_subprocess(request: TapRequest, limits: Limits) -> TapReport:
     Raises:
         DpverdictError: it cannot be carried out, or did not finish.
     """
-    answer = run_isolated(ENTRY, asdict(request), what=request.mechanism, limits=limits)
-    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise TapFailed(answer["error"])
-    try:
-        if not isinstance(answer, dict):
-            raise ValueError("it is not a verdict")
-        found = TapReport.from_dict(answer)
-        if answer["exit_code"] != found.exit_code:
-            raise ValueError("its exit code is not that of its evidence")
-        return found
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        problem = f"sent something that is not a verdict ({in_one_line(error)})"
-        raise MechanismFailure(request.mechanism, problem, "look at what it replaces or writes to") from None
+    return answer_of(
+        ENTRY,
+        asdict(request),
+        TapReport.from_dict,
+        what=request.mechanism,
+        kind="a verdict",
+        failed=TapFailed,
+        limits=limits,
+    )
 
 
 class TapFailed(DpverdictError):
@@ -125,12 +122,7 @@ class TapFailed(DpverdictError):
 
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
     """The other side: load the function, tap it, confirm what was found."""
-    try:
-        return _carry_out(TapRequest(**request)).to_dict()
-    except (DpverdictError, OSError) as error:
-        return {"error": str(error) or type(error).__name__}
-    except BaseException as error:  # the user's code may raise anything: SystemExit is not a verdict
-        return {"error": f"the code that was run ended the tap with {in_one_line(error)}, which is not a verdict"}
+    return answered(lambda: _carry_out(TapRequest(**request)), "tap")
 
 
 def _carry_out(request: TapRequest) -> TapReport:

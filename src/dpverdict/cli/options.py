@@ -169,7 +169,7 @@ class MechanismCommand(typer.core.TyperCommand):
             ctx.meta.pop(_IN_HELP)
 
     def _explanation(self, ctx: Any) -> str:
-        from dpverdict.audit.trials.catalogue import mechanism_classes
+        from dpverdict.audit.trials.catalogue import mechanism_classes, title_of
 
         named = ctx.meta.get(_EXPLAINED)
         if named is None:
@@ -178,7 +178,7 @@ class MechanismCommand(typer.core.TyperCommand):
         mechanism = mechanism_classes().get(named)
         if mechanism is None:
             return self.help or ""
-        said = [f"{named}: {mechanism.title or ''}", f"Source: {mechanism.source}."]
+        said = [f"{named}: {title_of(mechanism)}", f"Source: {mechanism.source}."]
         if self.name != "calibrate":  # the example has its noise already
             said.append(f"For example: {ctx.command_path} {named} {mechanism.example}")
         return "\n\n".join([*said, f"What every mechanism takes: {ctx.command_path} --help"])
@@ -210,10 +210,10 @@ def parameters(context: typer.Context) -> dict[str, str | None]:
 
 
 def _brief(metavar: str, text: str) -> tuple[str, str]:
-    """What stands for a value, and what it is; many words to choose from stand in the text, which can be broken."""
-    if len(metavar) <= _WIDEST_METAVAR:
-        return metavar, text
-    return "WORD", f"{text.rstrip('.')}: {metavar.replace('|', ', ')}."
+    """What stands for a value, and what it is; many words to choose from stand in the text."""
+    from dpverdict.audit.trials.catalogue import with_choices
+
+    return (metavar, text) if len(metavar) <= _WIDEST_METAVAR else ("WORD", with_choices(metavar, text))
 
 
 def _typer_options(offered: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
