@@ -41,6 +41,8 @@ LARGEST_LOSS: Final = 1000
 _BITS: Final = 128
 _CLOSE: Final = Fraction(1, 10**4)
 """How far apart both sides may be, relatively, of the attack that accuses as many as it suspects."""
+_FAR: Final = Fraction(1, 10**8)
+"""More than beta(alpha) is unknown by, relatively."""
 _MOST_TRIALS: Final = 60
 _FEW: Final = Fraction(1, 3)
 _DIGITS: Final = 2
@@ -386,6 +388,7 @@ def _attack_on_as_many(rate: Fraction, missed: Callable[[Fraction], Shares]) -> 
         bracket.narrow(alpha, ball(value), 1 if value > 0 else -1)
         if bracket.width <= _CLOSE * rate * rate:
             break
+    excess(min(most, bracket.high + rate * max(_CLOSE * rate, _FAR)))  # where it is certain that enough are accused
     below = Attack.of(rate, bracket.low, known.get(bracket.low, (Fraction(0), Fraction(1))))
     enough = [
         Attack.of(rate, alpha, bounds) for alpha, bounds in known.items() if rate * bounds[1] <= (1 - rate) * alpha
