@@ -110,7 +110,7 @@ class VariantsFields(TypedDict):
 class SharesFields(TypedDict):
     """A share from two sides."""
 
-    lower: Annotated[float, described("At least.")]
+    lower: Annotated[float, described("At least, of the laws that were looked at.")]
     upper: Annotated[float, described("At most.")]
 
 

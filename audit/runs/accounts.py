@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -241,7 +242,11 @@ def risk_of_claim(claim: str, base_rate: str | None) -> list[str]:
 
 
 def _in_lines(risk: Risk) -> list[str]:
-    return [f"  {said}" for said in (*risk.sentences(), f"({risk.how})")]
+    said = (*risk.sentences(), f"({risk.how})")
+    return [f"  {line}" for one in said for line in textwrap.wrap(one, _WIDTH, break_on_hyphens=False)]
+
+
+_WIDTH: Final = 78
 
 
 def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable]:

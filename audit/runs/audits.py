@@ -407,7 +407,7 @@ def with_risk(report: Report, base_rate: Exact) -> Report:
     if report.status is Status.REFUTED:
         return report.with_evidence(_of_refuted(report, base_rate))
     if verdict is not None:
-        risk = verdict.risk(base_rate)
+        risk = (verdict if worst is None else replace(verdict, loss=worst.loss)).risk(base_rate)
         decided = verdict.status is Status.CERTIFIED or (worst is not None and not risk.provided)
         return report.with_evidence(RiskEvidence(risk, EvidenceKind.EXACT if decided else EvidenceKind.NONE))
     promised = report.claim.risk(base_rate)

@@ -44,6 +44,7 @@ _CLOSE: Final = Fraction(1, 10**4)
 _FAR: Final = Fraction(1, 10**8)
 """More than beta(alpha) is unknown by, relatively."""
 _MOST_TRIALS: Final = 60
+_ALWAYS: Final = "every time"
 _FEW: Final = Fraction(1, 3)
 _DIGITS: Final = 2
 _MOST_DIGITS: Final = 8
@@ -123,10 +124,8 @@ class Risk:
             return ""
         who = f"{self.provided}, an" if self.provided else "An"
         how_many = "" if bounded else " and accuses as many"
-        said = self._times(self._side_of(shares))
-        return (
-            f"{who} attacker who suspects {_in_words(self.base_rate)}{how_many} is right {said} about whom it accuses."
-        )
+        said = self._is_right(self._side_of(shares))
+        return f"{who} attacker who suspects {_in_words(self.base_rate)}{how_many} {said} about whom it accuses."
 
     @property
     def with_a_floor(self) -> str:
@@ -136,7 +135,7 @@ class Risk:
         said = self._times(self.as_many.right[1])
         if said == self._times(self.most[1]):
             return ""
-        return f"If it accuses as many as it suspects, it is right {said}."
+        return f"If it accuses as many as it suspects, it {self._is_right(self.as_many.right[1])}."
 
     @property
     def success(self) -> str:
@@ -205,6 +204,10 @@ class Risk:
     def _side_of(self, shares: Shares) -> Fraction:
         return shares[0] if self.shown else shares[1]
 
+    def _is_right(self, share: Fraction) -> str:
+        times = self._times(share)
+        return f"{'may be' if times == _ALWAYS and not self.shown else 'is'} right {times}"
+
     def _times(self, share: Fraction) -> str:
         """How often, in words: 1 time in 8, rounded to the side of what is said.
 
@@ -214,12 +217,12 @@ class Risk:
         """
         side = "at least" if self.shown else "at most"
         if share <= 0 or (share == 1 and self.shown):
-            return "never" if share <= 0 else "every time"
+            return "never" if share <= 0 else _ALWAYS
         if share <= _FEW:
             count = math.ceil(1 / share) if self.shown else math.floor(1 / share)
             return f"{side} 1 time in {count}"
         rounded = self._in_hundred(share)
-        return "every time" if rounded == "100" else f"{side} {rounded} times in 100"
+        return _ALWAYS if rounded == "100" else f"{side} {rounded} times in 100"
 
     def _percent(self, shares: Shares) -> str:
         return f"{self._in_hundred(self._side_of(shares))} %"

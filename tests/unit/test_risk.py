@@ -274,6 +274,14 @@ def test_rounding_to_nearest_is_found() -> None:
     assert "at least 1 time in 9 " in dataclasses.replace(found, shown=True).headline
 
 
+def test_a_bound_that_bounds_nothing_is_not_said_to_be_attained() -> None:
+    """With distinct laws an attacker is right every time; where nothing is known it may be."""
+    unknown = risk_of("0.001", lambda alpha: (Fraction(0), Fraction(1)), None, how="")
+    assert "may be right every time" in unknown.headline
+    known = dataclasses.replace(risk_of("0.001", lambda alpha: (Fraction(0), Fraction(0)), None, how=""), shown=True)
+    assert "is right" in known.headline
+
+
 def test_sentences_say_what_they_rest_on() -> None:
     guarantee: Guarantee = ApproximateDP(1, "1e-6")
     assert guarantee.risk("0.001").headline.startswith("Under eps=1, delta=1e-6, an attacker who suspects 1 in 1000")
