@@ -123,6 +123,14 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     exact_only: Annotated[
         bool, described("Exact evidence only: sample nothing.", panel="Tests", option="--no-test")
     ] = False
+    base_rate: Annotated[
+        Text,
+        _part(
+            "P",
+            "Say how often an attacker is right who suspects this share of people: 0.001 is 1 in 1000.",
+            "Audit",
+        ),
+    ] = None
     options: Mapping[str, str | None] = {}
     command: Text = None
 

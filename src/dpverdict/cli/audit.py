@@ -166,11 +166,11 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
     import json
 
     from dpverdict.audit.reports.report import EXIT_CODES
-    from dpverdict.audit.runs.accounts import account_fields, account_page, event_account
+    from dpverdict.audit.runs.accounts import account_fields, account_page, event_account, risk_lines
     from dpverdict.errors import InvalidValue
 
     given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
-    for name in ("mechanism", "claim", "exact_only", "adjacency"):
+    for name in ("mechanism", "claim", "exact_only", "adjacency", "base_rate"):
         given.pop(name, None)
     for name, value in given.items():
         if value is not None:
@@ -186,7 +186,7 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
             witness=lambda: None,
         )
     if not quiet:
-        print_lines(account.summary())
+        print_lines([account.summary(), *risk_lines(account.loss, request.base_rate)])
         with printing():
             if outputs.files:
                 outputs.conclude(_status_in_words(account.status))

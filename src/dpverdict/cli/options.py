@@ -42,6 +42,7 @@ def part(kind: type[Struct], name: str) -> typer.models.ParameterInfo:
 MechanismName = Annotated[str, part(Request, "mechanism")]
 OwnClaim = Annotated[str | None, part(Request, "claim")]
 Neighbours = Annotated[str | None, part(Request, "neighbours")]
+BaseRate = Annotated[str | None, part(Request, "base_rate")]
 Jobs = Annotated[str | None, option("--jobs", "N", "Worker processes; 1 if not given.", "Machines")]
 Dask = Annotated[
     str | None, option("--dask", "ADDRESS", "Run on the Dask cluster of the scheduler at tcp://host:port.", "Machines")
