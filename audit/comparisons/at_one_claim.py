@@ -19,18 +19,18 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.calibrate import Calibration, calibrate
-from dpverdict.audit.losses.base import PrivacyLoss, curves_of
+from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, curves_of
 from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.trials.catalogue import class_named, find_mechanism, option, takes
 from dpverdict.balls import Real
-from dpverdict.cards import picture
+from dpverdict.cards import FLOOR, Curves, ThroughPoints, picture
 from dpverdict.errors import DpverdictError, InvalidValue, in_one_line
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.numerics.roots import rounded_up
 from dpverdict.numerics.stages import begin_stage
-from dpverdict.numerics.text import at_most, exact_text, whole_number
+from dpverdict.numerics.text import at_least, at_most, exact_text, whole_number
 from dpverdict.risk import Risk, checked_base_rate
 
 MOST_MECHANISMS: Final = 12
@@ -111,7 +111,7 @@ class MechanismComparison:
         lines = [f"The least noise that keeps {self.claim.describe()}{named}"]
         if self.kept:
             width = max(len(one.name) for one in self.kept)
-            lines += ["", self._line("", "noise, certified", ("std. dev.", "l1", "l2", "linf"), width)]
+            lines += ["", self._line("", "noise, certified", ("error", "l1", "l2", "linf"), width)]
             for one in self.kept:
                 errors = (f"{number:.4g}" for number in (one.standard_deviation, *one.errors))
                 noise = f"{one.parameter.replace('_', ' ')} {_rounded_noise(one)}"
@@ -127,15 +127,15 @@ class MechanismComparison:
 
     @staticmethod
     def _line(name: str, noise: str, errors: tuple[str, ...], width: int) -> str:
-        return f"  {name.ljust(width)}  {noise.ljust(18)}" + "".join(error.rjust(9) for error in errors)
+        return f"  {name.ljust(width)}  {noise.ljust(17)}" + "".join(error.rjust(7) for error in errors)
 
     def _about_errors(self) -> tuple[str, ...]:
         if not self.kept:
             return ()
         releases = min(one.releases for one in self.kept)
         return (
-            f"The errors are means over {releases} releases: the standard deviation of one number, and three norms of "
-            "the error of a whole release.",
+            f"The errors are means over {releases} releases: the standard deviation of one number (error), and the l1, "
+            "l2 and linf norm of the error of a whole release.",
         )
 
     def fields(self) -> Mapping[str, object]:
@@ -173,7 +173,7 @@ class MechanismComparison:
 
     def page(self) -> str:
         """The table and the curves as one HTML page that loads nothing."""
-        curves = [curves_of(one.loss, one.name) for one in self.kept]
+        curves = [_drawn(one) for one in self.kept]
         rows = [
             (
                 one.name,
@@ -188,7 +188,7 @@ class MechanismComparison:
             style=style_sheet(),
             claim=self.claim.describe(),
             given=", ".join(f"{name} {value}" for name, value in self.given.items()),
-            header=("mechanism", "noise", "std. dev.", "l1", "l2", "linf", "certified"),
+            header=("mechanism", "noise", "error", "l1", "l2", "linf", "certified"),
             rows=rows,
             failed=self.failed,
             notes=(*self._about_errors(), *self.notes),
@@ -199,12 +199,26 @@ class MechanismComparison:
         return shown + "\n"
 
 
+_ALPHAS: Final = (1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.07, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95, 0.999)
+_POINTS: Final = 13
+
+
+def _drawn(one: ComparedMechanism) -> Curves:
+    """Both curves of a mechanism; through a few points where each value is computed in balls, which takes long."""
+    if not isinstance(one.loss, BallLoss):
+        return curves_of(one.loss, one.name)
+    alphas = np.array(_ALPHAS)
+    epsilons = np.linspace(0, float(one.loss.epsilon(FLOOR * 10)), _POINTS)
+    points = ThroughPoints(
+        alphas=alphas, betas=one.loss.beta(alphas), epsilons=epsilons, deltas=one.loss.delta(epsilons)
+    )
+    return Curves(label=one.name, beta=points.beta, delta=points.delta, points=points)
+
+
 def _rounded_noise(one: ComparedMechanism) -> str:
     """The value to six digits, on the side of more noise."""
     value = Fraction(one.value)
     if one.parameter in _INVERSE:
-        from dpverdict.numerics.text import at_least
-
         return at_least(value, _DIGITS)
     return at_most(value, _DIGITS)
 
