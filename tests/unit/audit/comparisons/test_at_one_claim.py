@@ -4,8 +4,9 @@ import json
 import math
 
 import pytest
+from dp_accounting.privacy_accountant import NeighboringRelation
 
-from dpverdict.audit.comparisons.at_one_claim import compare_mechanisms
+from dpverdict.audit.comparisons.at_one_claim import MechanismComparison, compare_mechanisms
 from dpverdict.audit.exact.spending import held_to
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.cli.application import main
@@ -17,22 +18,26 @@ CLAIM = "eps=1, delta=1e-6"
 
 
 @pytest.fixture(scope="module")
-def found():  # type: ignore[no-untyped-def]
+def found() -> MechanismComparison:
     return compare_mechanisms(NAMES, {"dim": "10"}, CLAIM, "0.001")
 
 
-def test_every_noise_keeps_the_claim_and_a_little_less_does_not(found) -> None:  # type: ignore[no-untyped-def]
+def test_every_noise_keeps_the_claim_and_a_little_less_does_not(found: MechanismComparison) -> None:
     assert {one.name for one in found.kept} == set(NAMES) - {"geometric"}
     for one in found.kept:
         assert held_to(one.loss, CLAIM).status is Status.CERTIFIED
     standard = next(one for one in found.kept if one.name == "standard-gaussian")
     assert standard.parameter == "mu"
-    more = StandardGaussian(dim=10, mu=standard.value * 1.001).privacy_bounds().worst
+    more = (
+        StandardGaussian(dim=10, mu=standard.value * 1.001, adjacency=NeighboringRelation.ADD_OR_REMOVE_ONE)
+        .privacy_bounds()
+        .worst
+    )
     assert more is not None
     assert held_to(more.loss, CLAIM).status is Status.REFUTED
 
 
-def test_errors_are_those_of_the_noise(found) -> None:  # type: ignore[no-untyped-def]
+def test_errors_are_those_of_the_noise(found: MechanismComparison) -> None:
     """Of a normal law E|x| is sd sqrt(2/pi), of a Laplace law of scale b the standard deviation is b sqrt 2."""
     by_name = {one.name: one for one in found.kept}
     laplace, gaussian = by_name["laplace"], by_name["gaussian"]
@@ -46,7 +51,7 @@ def test_errors_are_those_of_the_noise(found) -> None:  # type: ignore[no-untype
         assert one.errors[2] <= one.errors[1] <= one.errors[0]
 
 
-def test_the_table_is_short_and_narrow_and_says_why_one_is_left_out(found) -> None:  # type: ignore[no-untyped-def]
+def test_the_table_is_short_and_narrow_and_says_why_one_is_left_out(found: MechanismComparison) -> None:
     lines = found.text().splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines)) <= 80
@@ -56,7 +61,7 @@ def test_the_table_is_short_and_narrow_and_says_why_one_is_left_out(found) -> No
     assert [one["mechanism"] for one in fields["failed"]] == ["geometric"]
 
 
-def test_the_page_has_one_picture_of_all_curves(found) -> None:  # type: ignore[no-untyped-def]
+def test_the_page_has_one_picture_of_all_curves(found: MechanismComparison) -> None:
     page = found.page()
     assert page.count("data:image/svg+xml;base64,") == 1
     assert "<script" not in page
