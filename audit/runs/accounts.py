@@ -20,12 +20,12 @@ from dpverdict.audit.exact.events import loss_from_event
 from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, Spendable, epsilon_of, held_to
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.composition import compose_counted
-from dpverdict.audit.reports.html import render, style_sheet
+from dpverdict.audit.reports.html import render_answer
+from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
 from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.balls import Enclosure, exactly
-from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
@@ -119,11 +119,18 @@ def account_page(fields: Mapping[str, object]) -> str:
         "compared": "compared",
         "command": "command",
     }
-    facts = [(said, fields[name]) for name, said in words.items() if fields[name] is not None]
-    shown = render(
-        "account.html.j2", style=style_sheet(), fields=fields, facts=facts, mark=MARKS[str(fields["status"])]
+    said = {what: str(fields[name]) for name, what in words.items() if fields[name] is not None}
+    section = Section(anchor="account", title="The account", evidence=EvidenceKind.NONE, tables=(facts(said),))
+    return render_answer(
+        brand="privacy account",
+        status=str(fields["status"]),
+        subject=str(fields["event"]),
+        claim=str(fields["claim"]),
+        answer=str(fields["answer"]),
+        sections=(section,),
+        created=str(fields["created"]),
+        closing="Nothing was sampled.",
     )
-    return shown + "\n"
 
 
 @final

@@ -83,7 +83,7 @@ def audit(
     from dpverdict.audit.runs.finished_audit import WantedRenderings, console_facts
     from dpverdict.audit.runs.plans.renderings import render_junit
     from dpverdict.audit.runs.plans.sarif import alone, render_sarif
-    from dpverdict.audit.runs.subprocess_audit import audit_from_request
+    from dpverdict.audit.runs.subprocesses.audit import audit_from_request
     from dpverdict.errors import InvalidValue
     from dpverdict.proofs.ledger.certificates import sealed
 
@@ -239,7 +239,7 @@ def replay(
     """
     from dpverdict.audit.distinguishing.witness_document import read_witness
     from dpverdict.audit.isolation.process import parse_limits
-    from dpverdict.audit.runs.subprocess_replay import replay_in_subprocess
+    from dpverdict.audit.runs.subprocesses.replay import replay_in_subprocess
 
     document = read_witness(witness)
     with engine_of_options(jobs, dask):
