@@ -270,7 +270,7 @@ def compare_mechanisms(
         try:
             kept.append(_calibrated(name, own, sought, guarantee))
         except DpverdictError as error:
-            failed[name] = in_one_line(str(error))
+            failed[name] = in_one_line(error)
     kept.sort(key=lambda one: one.standard_deviation)
     relations = {one.relation for one in kept}
     if len(relations) > 1:
