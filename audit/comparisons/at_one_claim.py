@@ -24,7 +24,7 @@ from dpverdict.audit.reports.html import render, style_sheet
 from dpverdict.audit.trials.catalogue import class_named, find_mechanism, option, takes
 from dpverdict.balls import Real
 from dpverdict.cards import FLOOR, Curves, ThroughPoints, picture
-from dpverdict.errors import DpverdictError, InvalidValue, in_one_line
+from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import adjacency_name
@@ -270,7 +270,7 @@ def compare_mechanisms(
         try:
             kept.append(_calibrated(name, own, sought, guarantee))
         except DpverdictError as error:
-            failed[name] = in_one_line(error)
+            failed[name] = _why_not(error)
     kept.sort(key=lambda one: one.standard_deviation)
     relations = {one.relation for one in kept}
     if len(relations) > 1:
@@ -289,6 +289,16 @@ def compare_mechanisms(
         notes=tuple(notes),
         risks={} if rate is None else {one.name: one.loss.risk(rate) for one in kept},
     )
+
+
+def _why_not(error: DpverdictError) -> str:
+    """Why a mechanism is left out, in a sentence."""
+    said = " ".join(str(error).split())
+    if "one that some scale keeps" in said:
+        return "no amount of its noise keeps the claim"
+    if "one that some scale breaks" in said:
+        return "it keeps the claim with hardly any noise: there is no least one"
+    return said
 
 
 def _sought(name: str, mechanism: type[StructuredMechanism]) -> str | None:
