@@ -22,7 +22,7 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 
-from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
+from dpverdict.audit.losses.base import AddRemoveLoss, LikelihoodRatio, PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
 from dpverdict.audit.losses.domains import Direction, EventBound
 from dpverdict.audit.sampling.allocation import random_allocation
@@ -96,7 +96,7 @@ _CONVEXITY: Final = (
 _OPPOSITE: Final = "a canary whose gradient is opposite to all others"
 _IN_PLACE: Final = (
     "given a batch without the record and the place in it that the record takes the two laws are a sampled Gaussian "
-    "pair of distance 2; by joint convexity their mixtures are no further apart (Zhu, Dong and Wang 2022), in both orders"
+    "pair of distance 2; by joint convexity their mixtures are no further apart, in both orders (Zhu, Dong and Wang)"
 )
 _MOST_RECORDS: Final = 1_000_000
 _BLOCK: Final = 1 << 22  # places of records that are drawn at a time
@@ -412,7 +412,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         pair = self.neighbours(
             np.concatenate([others, canary]), np.concatenate([others, -canary]) if replaced else others
         )
-        loss, tail = self._independent(self.noise_multiplier / 2), self._tail(pair, _OPPOSITE)
+        sampled, tail = self._independent(self.noise_multiplier / 2), self._tail(pair, _OPPOSITE)
+        loss = AddRemoveLoss(remove=sampled.remove, add=sampled.add, ratio=self._ratio_in_place())
         worst = WorstPair(loss=loss, pair=pair, description=_OPPOSITE, justification=_IN_PLACE)
         if not replaced and loss.is_certified:
             return Bounds(above=(*self._known(_IN_PLACE), worst), below=(worst, tail))
@@ -426,6 +427,15 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         )
         above = Dominating(loss=dominating, description=_OPPOSITE, justification=why)
         return Bounds(above=(*self._known(why), above), below=(attained, tail))
+
+    def _ratio_in_place(self) -> LikelihoodRatio:
+        """That of the canary in the place of its opposite, in words."""
+        q = exact_text(self.rate)
+        sums = "y_t the noisy sum along the canary's gradient in units of the clipping norm, plus the batch size"
+        return LikelihoodRatio(
+            f"sum over steps 1 to {self.steps} of log(1 - {q} + {q} exp((2 y_t - 2)/s^2))",
+            f"s = {exact_text(self.noise_multiplier)}, {sums}",
+        )
 
     def _replaced(self) -> PrivacyLoss:
         return poisson_replaced(
