@@ -138,7 +138,8 @@ class GaussianMixtureLoss(BallLoss):
 
     def _log_ratio(self, z: Array) -> Array:
         """The loss at z in float64."""
-        return log_mixture(self.first, z) - log_mixture(self.second, -z)
+        found: Array = log_mixture(self.first, z) - log_mixture(self.second, -z)
+        return found
 
     def _log_ratio_ball(self, z: arb) -> tuple[arb, arb]:
         """The loss at z, and its derivative."""

@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from flint import acb, arb, ctx
@@ -119,7 +119,7 @@ class MixtureMoments:
 
     # balls ------------------------------------------------------------------------------------------------------------
 
-    def _logs(self, z: arb | acb) -> tuple[arb | acb, arb | acb]:
+    def _logs(self, z: Any) -> tuple[Any, Any]:
         """log A(z) and log B(z)."""
         return _log_mixture_ball(self._first, z), _log_mixture_ball(self._second, -z)
 
@@ -230,15 +230,14 @@ def _alias(slack: arb, width: arb, spacing: float) -> arb:
     return (2 * slack * exponent.exp() / -exponent.expm1()).upper()
 
 
-def log_mixture(components: Sequence[Component], z: Array) -> Array:
-    """log of the sum of w exp(m z - m^2/2), in float64, also at complex z."""
+def log_mixture(components: Sequence[Component], z: Any) -> Any:
+    """log of the sum of w exp(m z - m^2/2), in float64: at z of shape (n,), real or complex."""
     table = np.stack([math.log(w) + float(m) * z - float(m) ** 2 / 2 for w, m in components])
     top = table.real.max(axis=0)
-    found: Array = top + np.log(np.exp(table - top).sum(axis=0))
-    return found
+    return top + np.log(np.exp(table - top).sum(axis=0))
 
 
-def _log_mixture_ball(components: Sequence[Component], z: arb | acb) -> arb | acb:
+def _log_mixture_ball(components: Sequence[Component], z: Any) -> Any:
     """log of the sum of w exp(m z - m^2/2): the sum less 1 is added up, which is small where one weight is near 1."""
     if len(components) == 1:
         m = ball(components[0][1])
@@ -247,9 +246,5 @@ def _log_mixture_ball(components: Sequence[Component], z: arb | acb) -> arb | ac
     for w, shift in components:
         if shift:
             m = ball(shift)
-            total += ball(w) * _expm1(m * z - m * m / 2)
+            total += ball(w) * (m * z - m * m / 2).expm1()
     return total.log1p()
-
-
-def _expm1(x: arb | acb) -> arb | acb:
-    return x.expm1()
