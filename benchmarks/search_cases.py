@@ -157,7 +157,12 @@ def clipped_amounts(table: Table, laplace: Laplace, public: Public) -> Any:
 def visits(seed: int = 3, n: int = 240) -> Table:
     """Records of visits to shops."""
     rng = np.random.default_rng(seed)
-    columns = [rng.integers(0, n // 3, n), rng.integers(0, 4, n), rng.choice([1, 2, 3, 4, 5], n), rng.integers(18, 90, n)]
+    columns = [
+        rng.integers(0, n // 3, n),
+        rng.integers(0, 4, n),
+        rng.choice([1, 2, 3, 4, 5], n),
+        rng.integers(18, 90, n),
+    ]
     return np.column_stack([*columns, np.round(rng.gamma(3, 5, n), 2), rng.integers(0, 300, n)]).astype(float)
 
 

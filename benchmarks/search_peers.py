@@ -64,9 +64,7 @@ def searched_by_dpverdict(case: Case) -> dict[str, Any]:
         return case.function(table, noise_of(rng), nothing)
 
     begun = time.perf_counter()
-    found = find_neighbours(
-        release, "eps=1", data=case.table, adjacency=ADD_OR_REMOVE_ONE, seed=SEED, seconds=20
-    )
+    found = find_neighbours(release, "eps=1", data=case.table, adjacency=ADD_OR_REMOVE_ONE, seed=SEED, seconds=20)
     samples = releases_for(found)
     test = distinguish(found.function, found.pair, "eps=1", error_probability=1e-6, samples=samples, seed=SEED)
     runs = found.measured + 2 * found.releases + 2 * samples
@@ -252,7 +250,9 @@ def main() -> int:
             continue
         command = [pythons[auditor], str(Path(__file__)), "--worker", auditor, "--only", *chosen.only]
         quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=quiet) as running:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=quiet
+        ) as running:
             assert running.stdout is not None
             for line in running.stdout:
                 if line.startswith("RESULT "):
