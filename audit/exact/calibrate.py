@@ -8,7 +8,9 @@ from typing import final
 
 from dpverdict.audit.exact.spending import Account, Spendable, account_of
 from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, as_guarantee
@@ -44,6 +46,11 @@ class Calibration:
     def width(self) -> float:
         """(scale - below)/scale."""
         return (self.scale - self.below) / self.scale
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What all releases spend together at the scale, or one that dominates it."""
+        return compose_counted([(Spendable.of(self.mechanism).loss, self.releases)])
 
     def summary(self) -> str:
         """The answer, then a line for the scale with the proof that it keeps the claim, and one for the scale below."""

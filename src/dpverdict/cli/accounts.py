@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dpverdict.cli.options import MechanismName, OwnClaim, option, parameters
+from dpverdict.cli.options import BaseRate, MechanismName, OwnClaim, option, parameters
 from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines, printing, say
 
 Claim = Annotated[
@@ -35,6 +35,7 @@ def compose(
     adjacency: Annotated[
         str | None, option("--adjacency", "RELATION", "Of events; add-or-remove-one or replace-one.", "Audit")
     ] = None,
+    base_rate: BaseRate = None,
 ) -> CommandResult:
     """What many releases spend together: the epsilon at a delta; or of a claim, with how many more of each remain.
 
@@ -47,18 +48,19 @@ def compose(
     Exit codes: 0 kept, 1 not kept, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.reports.report import EXIT_CODES
-    from dpverdict.audit.runs.accounts import composed, spent_epsilon
+    from dpverdict.audit.runs.accounts import composed, risk_lines, spent_epsilon
     from dpverdict.errors import InvalidValue
 
     if (claim is None) == (delta is None):
         requirement = "given, or --delta and not both"
         raise InvalidValue("claim", claim, requirement, 'add --delta 1e-6, or --claim "eps=1, delta=1e-6"')
     if delta is not None:
-        print_lines(spent_epsilon(releases, delta, adjacency).text())
+        spent = spent_epsilon(releases, delta, adjacency)
+        print_lines([*spent.text().splitlines(), *risk_lines(spent.loss, base_rate)])
         return CommandResult(code=0)
     assert claim is not None  # one of both is
     found = composed(releases, claim, adjacency)
-    print_lines(found.text())
+    print_lines([*found.text().splitlines(), *risk_lines(found.loss, base_rate)])
     return CommandResult(code=EXIT_CODES[found.account.status])
 
 
@@ -71,6 +73,7 @@ def calibrate(
     schema: Annotated[
         str | None, option("--schema", "FILE", "Of the table that a function of your own takes.", "Audit")
     ] = None,
+    base_rate: BaseRate = None,
 ) -> CommandResult:
     """The least noise at which a mechanism keeps a claim of any kind: certified, with one step less that does not.
 
@@ -86,7 +89,7 @@ def calibrate(
 
     Exit codes: 0 found, 2 usage error, 3 a function that is not covered, or that keeps the claim with no noise.
     """
-    from dpverdict.audit.runs.accounts import calibrated
+    from dpverdict.audit.runs.accounts import calibrated, risk_lines, risk_of_claim
     from dpverdict.errors import InvalidValue
 
     if schema is not None:
@@ -97,10 +100,10 @@ def calibrate(
                 remedy = "say them in the function"
                 raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
         needed = calibrated_function(mechanism, schema, claim)
-        print_lines(needed.text())
+        print_lines([*needed.text().splitlines(), *risk_of_claim(claim, base_rate)])
         return CommandResult(code=needed.exit_code)
     found = calibrated(mechanism, parameters(context), claim, releases)
-    print_lines(found.summary())
+    print_lines([*found.summary().splitlines(), *risk_lines(found.loss, base_rate)])
     return CommandResult(code=0)
 
 
@@ -109,6 +112,7 @@ def curve(
     context: typer.Context,
     mechanism: MechanismName,
     points: Annotated[str, option("--points", "N", "How many points of each curve.", "Output")] = "11",
+    base_rate: BaseRate = None,
     csv: Annotated[Path | None, option("--csv", "FILE", "Write the numbers in full.", "Output")] = None,
     json: Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
     png: Annotated[Path | None, option("--png", "FILE", "Draw the curves.", "Output")] = None,
@@ -132,7 +136,7 @@ def curve(
         cost = announced_curve(mechanism, options, count)
         if cost is not None:
             say(f"note: {cost}")
-        faces = renderings_of_curves(mechanism, options, points=count)
+        faces = renderings_of_curves(mechanism, options, points=count, base_rate=base_rate)
         outputs.write(**faces.files)
     with printing():
         faces.show()

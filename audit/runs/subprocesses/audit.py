@@ -25,7 +25,7 @@ from dpverdict.audit.trials.journal import journalled_in
 from dpverdict.errors import DpverdictError
 from dpverdict.numerics.stages import begin_stage
 
-ENTRY: Final = "dpverdict.audit.runs.subprocess_work:work"
+ENTRY: Final = "dpverdict.audit.runs.subprocesses.work:work"
 BEST_SO_FAR: Final = "best so far: "
 """In what a search of neighbours tells of itself: the pair that it would leave now."""
 
