@@ -9,7 +9,6 @@ import numpy as np
 
 from dpverdict.errors import InvalidValue
 
-
 LARGE: Final = 5 * 10**6
 """Entries of a frame that is not copied to be held: every trial gets a copy of its own all the same."""
 
