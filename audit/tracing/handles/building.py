@@ -168,56 +168,13 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
         _refuse("an array that is pickled", "return it")
 
 
-_COPYING: Final = frozenset(
-    [
-        "copy",
-        "flatten",
-        "clip",
-        "round",
-        "around",
-        "sum",
-        "mean",
-        "cumsum",
-        "diff",
-        "repeat",
-        "tile",
-        "concatenate",
-        "stack",
-        "hstack",
-        "vstack",
-        "column_stack",
-        "append",
-        "sort",
-        "argsort",
-        "argmax",
-        "argmin",
-        "amax",
-        "amin",
-        "max",
-        "min",
-        "where",
-        "maximum",
-        "minimum",
-        "any",
-        "all",
-        "dot",
-        "matmul",
-        "item",
-        "tolist",
-        "outer",
-        "divide",
-        "searchsorted",
-        "bincount",
-        "histogram",
-        "var",
-        "std",
-        "median",
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-    ]
-)
+_COPYING: Final = frozenset([
+    "copy", "flatten", "clip", "round", "around", "sum", "mean", "cumsum", "diff", "repeat", "tile",
+    "concatenate", "stack", "hstack", "vstack", "column_stack", "append", "sort", "argsort", "argmax", "argmin",
+    "amax", "amin", "max", "min", "where", "maximum", "minimum", "any", "all", "dot", "matmul", "item", "tolist",
+    "outer", "divide", "searchsorted", "bincount", "histogram", "var", "std", "median", "zeros_like",
+    "ones_like", "empty_like", "full_like",
+])  # fmt: skip
 """What makes new numbers, of the functions and methods of NumPy; others may give the same ones."""
 
 

@@ -135,7 +135,7 @@ def multivariate_normal(mean: Any, cov: Any, size: Any = None, check_valid: Any 
     factor = factor_of(matrix)
     if factor is None:
         _refuse("multivariate_normal with a covariance that is not symmetric, or singular",
-                "give a symmetric matrix with an inverse, or draw each coordinate: rng.normal(scale=..., size=k)")  # fmt: skip
+                "give a symmetric matrix with an inverse, or draw each coordinate: rng.normal(0, s, k)")  # fmt: skip
     if np.shape(getattr(mean, "_dpv_value", mean)) != (dims,):
         _refuse("multivariate_normal with a mean of another length than its covariance")
     size = _public(size, "a size")

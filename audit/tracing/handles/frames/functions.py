@@ -139,7 +139,9 @@ def notna(obj: Any) -> Any:
 
 
 _OWN: Final[dict[str, Callable[..., Any]]] = {
-    "cut": cut, "crosstab": crosstab, "pivot_table": pivot_table, "get_dummies": get_dummies, "merge": merge, "isna": isna, "isnull": isna, "notna": notna, "notnull": notna,
+    "cut": cut, "crosstab": crosstab,
+    "pivot_table": pivot_table, "get_dummies": get_dummies,
+    "merge": merge, "isna": isna, "isnull": isna, "notna": notna, "notnull": notna,
 }  # fmt: skip
 
 

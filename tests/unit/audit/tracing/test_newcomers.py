@@ -33,6 +33,7 @@ NOT_COVERED = {
         ),
         "for each public value",
     ),
+    "polars:right_sum_horizontal": "32 bits",
     "polars:right_value_counts": "ValueCounts",
     "polars:right_cut": "Cut",
     "polars:right_series_cut": "Cut",

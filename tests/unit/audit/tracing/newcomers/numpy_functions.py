@@ -1,3 +1,4 @@
+# ruff: noqa: B905, C416, F841, NPY002, RUF059
 import math
 
 import numpy as np

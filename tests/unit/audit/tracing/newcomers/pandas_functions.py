@@ -1,3 +1,4 @@
+# ruff: noqa: B905, F841, RUF059
 from collections import Counter
 from dataclasses import dataclass
 

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF005
 import numpy as np
 import polars as pl
 
@@ -265,3 +266,7 @@ def wrong_head(df, rng):
 
 def wrong_sample(df, rng):
     return df.sample(10)["age"].sum() + rng.laplace(scale=100.0)
+
+
+def wrong_counts_wrap(df, rng):
+    return df.select((pl.col("age") > 50).sum()).to_numpy()[0] - 5 + rng.laplace(scale=1.0, size=1)
