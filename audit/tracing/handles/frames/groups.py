@@ -53,8 +53,8 @@ class Groups(PandasHandle):
 
     def _made(self, weights: Any, what: str) -> Any:
         """The statistic, with its labels where all of them are public."""
-        known = [one._dpv_labels for one in self._dpv_keys]
-        if not self._dpv_complete or any(one is None for one in known):
+        known = [one._dpv_labels for one in self._dpv_keys if one._dpv_labels is not None]
+        if not self._dpv_complete or len(known) < len(self._dpv_keys):
             return Grouped(self._dpv_tape, self._dpv_keys, weights, what)
         return Grouped(self._dpv_tape, self._dpv_keys, weights, what, known=tuple(known)).in_order()
 
@@ -268,7 +268,7 @@ class CountsByLabel(PandasHandle):
     def _which(self, *args: Any) -> NoReturn:
         self._no("which labels occur in the data", "write counts.get(label, 0) for public labels")
 
-    __getitem__ = __contains__ = __iter__ = __len__ = keys = items = values = _which  # type: ignore[assignment]
+    __getitem__ = __contains__ = __iter__ = __len__ = keys = items = values = _which
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
