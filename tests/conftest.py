@@ -126,8 +126,8 @@ def code_of_this_test_alone() -> Generator[None]:
 RUN_ISOLATED = [
     f"dpverdict.{module}.run_isolated"
     for module in (
-        *("audit.isolation.process", "audit.isolation.requests", "audit.runs.subprocess_audit"),
-        *("audit.runs.subprocess_replay", "audit.runs.traced", "proofs.ledger.proof_process"),
+        *("audit.isolation.process", "audit.isolation.requests", "audit.runs.subprocesses.audit"),
+        *("audit.runs.subprocesses.replay", "audit.runs.traced", "proofs.ledger.proof_process"),
         "proofs.ledger.certificate_files",
     )
 ]

@@ -59,7 +59,7 @@ MEASURED: Final = re.compile(
 )
 WIDTH: Final = 100
 IMPORTED: Final = (
-    "dpverdict.audit.runs.subprocess_audit",
+    "dpverdict.audit.runs.subprocesses.audit",
     "dpverdict.audit.trials.catalogue",
     "dpverdict.cli.application",
 )

@@ -50,7 +50,7 @@ class BatchClaim:
         }[self.making]
 
 
-def read_claim(sampling: str, rate: str | None, size: str | None) -> BatchClaim:
+def read_claim(sampling: str | None, rate: str | None, size: str | None) -> BatchClaim:
     """The claim that options state.
 
     Raises:
@@ -59,6 +59,8 @@ def read_claim(sampling: str, rate: str | None, size: str | None) -> BatchClaim:
     >>> read_claim("poisson", "0.01", None).words
     'Poisson sampling with rate 0.01'
     """
+    if sampling is None:
+        raise InvalidValue("sampling", None, "given", f"add --sampling {', '.join(MAKINGS[:-1])} or {MAKINGS[-1]}")
     making: Making | None = _BY_NAME.get(sampling)
     if making is None:
         raise InvalidValue("sampling", sampling, f"one of {', '.join(MAKINGS)}", "say how batches are made")

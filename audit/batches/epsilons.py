@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from dpverdict.audit.batches.claim import BatchClaim
 from dpverdict.audit.losses.base import PrivacyLoss
@@ -12,6 +12,9 @@ from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.sampling.allocation import random_allocation
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.shuffled import shuffled_batches
+
+Interval: TypeAlias = tuple[float, float]
+"""The ends between which an epsilon certainly lies."""
 
 LONGEST_SHUFFLED: Final = 10_000
 """Epochs from which on no event of shuffled batches is computed."""
@@ -21,6 +24,9 @@ LONGEST_SHUFFLED: Final = 10_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
     """Steps with Gaussian noise on sums of clipped gradients, under add-or-remove-one.
+
+    Every epsilon lies between two ends, both by ball arithmetic: a pair of neighbours has at least the lower one, every
+    pair has at most the upper one.
 
     Attributes:
         noise_multiplier: standard deviation in units of the clipping norm.
@@ -32,26 +38,26 @@ class Training:
     steps: int
     delta: Fraction
 
-    def poisson(self, rate: Fraction) -> float:
+    def poisson(self, rate: Fraction) -> Interval:
         """Epsilon where every batch has the record with this probability, independently of all else."""
         if rate == 0:
-            return 0.0
+            return 0.0, 0.0
         return self._of(poisson_sampled(GaussianLoss(1 / self.noise_multiplier), min(rate, Fraction(1)), self.steps))
 
-    def known(self, times: int) -> float:
+    def known(self, times: int) -> Interval:
         """Epsilon where the record is in so many batches, and which these are is known."""
         return self._of(GaussianLoss.from_squared(Fraction(times) / self.noise_multiplier**2))
 
-    def balls_in_bins(self, bins: int) -> float:
+    def balls_in_bins(self, bins: int) -> Interval:
         """Epsilon of whole epochs, the last one completed."""
         epochs = -(-self.steps // bins)
         return self._of(random_allocation(noise_multiplier=self.noise_multiplier, steps=bins, epochs=epochs))
 
-    def shuffled(self, batches: int) -> tuple[float, float]:
+    def shuffled(self, batches: int) -> Interval:
         """What an event attains, and what known batches do not exceed, over whole epochs, the last one completed."""
         epochs = -(-self.steps // batches)
         if epochs > LONGEST_SHUFFLED:
-            return 0.0, self.known(epochs)
+            return 0.0, self.known(epochs)[1]
         found = shuffled_batches(
             noise_multiplier=self.noise_multiplier,
             batches=batches,
@@ -61,25 +67,24 @@ class Training:
         )
         return found.lower_epsilon(self.delta), found.upper_epsilon(self.delta)
 
-    def claimed(self, claim: BatchClaim, records: int) -> tuple[float, float]:
-        """The interval of epsilon under a claim."""
+    def claimed(self, claim: BatchClaim, records: int) -> Interval:
+        """Ends of epsilon under a claim."""
         if claim.making == "poisson":
-            found = self.poisson(claim.rate)
-            return found, found
+            return self.poisson(claim.rate)
         if claim.making == "balls-in-bins":
-            found = self.balls_in_bins(claim.bins)
-            return found, found
+            return self.balls_in_bins(claim.bins)
         if claim.making == "shuffle":
             return self.shuffled(-(-records // claim.size))
         return self.fixed_size(Fraction(claim.size, records))
 
-    def fixed_size(self, rate: Fraction) -> tuple[float, float]:
+    def fixed_size(self, rate: Fraction) -> Interval:
         """Epsilon where a record is zeroed out, of batches that are drawn anew without replacement.
 
         From below the pair with the canary alone, whose batches are those of Poisson sampling; from above known
         batches, which tell no less by joint convexity.
         """
-        return self.poisson(rate), self.known(self.steps)
+        return self.poisson(rate)[0], self.known(self.steps)[1]
 
-    def _of(self, loss: PrivacyLoss) -> float:
-        return float(loss.epsilon(self.delta))
+    def _of(self, loss: PrivacyLoss) -> Interval:
+        found = loss.certified_epsilon(self.delta)
+        return found.lower, found.upper

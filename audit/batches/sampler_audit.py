@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from dpverdict.audit.batches.epsilons import Training
 from dpverdict.audit.batches.tests_of_claims import tests_of
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
-from dpverdict.numerics.text import exact_text
+from dpverdict.numerics.text import at_least, at_most, exact_text
 
 SHOWN: Final = 6
+_DIGITS: Final = 6
 
 
 @final
@@ -38,11 +39,21 @@ class Finding:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpsilonRow:
-    """An epsilon, or an interval of it, and the batches that it is of."""
+    """The ends of an epsilon, and the batches that it is of."""
 
     batches: str
     lower: float
     upper: float
+
+    @property
+    def text(self) -> str:
+        """The ends, rounded outward; one number where they agree in so many digits."""
+        lower, upper = at_least(self.lower, _DIGITS), at_most(self.upper, _DIGITS)
+        if math.isinf(self.upper):
+            return "not known" if self.lower == 0 else f"at least {lower}"
+        if self.upper - self.lower <= 1e-6 * self.upper:
+            return upper
+        return f"between {lower} and {upper}" if self.lower else f"at most {upper}"
 
 
 @final
@@ -83,7 +94,12 @@ class SamplerAudit:
         return bool(self.findings)
 
     @property
-    def exit_code(self) -> int:
+    def status(self) -> Literal["REFUTED", "INCONCLUSIVE"]:
+        """Never CERTIFIED."""
+        return "REFUTED" if self.refuted else "INCONCLUSIVE"
+
+    @property
+    def exit_code(self) -> Literal[1, 3]:
         """1 for a claim that is refuted; 3 else: no test certifies how batches are made."""
         return 1 if self.refuted else 3
 
@@ -92,12 +108,12 @@ class SamplerAudit:
         fields = asdict(self)
         for row in fields["epsilons"]:
             row["upper"] = None if math.isinf(row["upper"]) else row["upper"]
-        return {"schema": "urn:dpverdict:sampler:1"} | fields | {"exit_code": self.exit_code}
+        return fields | {"exit_code": self.exit_code}
 
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> SamplerAudit:
         """The same, from JSON values."""
-        given: dict[str, Any] = {name: value for name, value in fields.items() if name not in ("schema", "exit_code")}
+        given: dict[str, Any] = {name: value for name, value in fields.items() if name != "exit_code"}
         rows = [row | {"upper": math.inf if row["upper"] is None else row["upper"]} for row in given["epsilons"]]
         given["findings"] = tuple(Finding(**one) for one in given["findings"])
         given["instead"] = tuple(given["instead"])
@@ -108,10 +124,7 @@ class SamplerAudit:
     def text(self) -> str:
         """For a terminal."""
         status = "REFUTED" if self.refuted else "INCONCLUSIVE: no deviation found"
-        drawn = (
-            f"{self.batches} batches of {self.records} records, in {self.passes} pass{'es'[: 2 * (self.passes > 1)]}"
-        )
-        lines = [status, f"claim: {self.claim}", f"drawn: {drawn}"]
+        lines = [status, f"claim: {self.claim}", f"drawn: {self.drawn}"]
         if self.seed is not None:
             lines[-1] += f"; seed {self.seed}"
         lines.append(f"{self.tests} tests, error probability {self.error_probability:g} for all of them together")
@@ -124,17 +137,13 @@ class SamplerAudit:
             lines.append(f"  and {len(self.findings) - SHOWN} more tests that reject it")
         lines += [f"looks like: {one}" for one in self.instead]
         lines += [f"would have been found with probability {1 - MISSED:g}: {one}" for one in self.would_have_shown]
-        for row in self.epsilons:
-            lines.append(f"epsilon at delta {self.delta} of {row.batches}: {_interval(row.lower, row.upper)}")
+        lines += [f"epsilon at delta {self.delta} of {row.batches}: {row.text}" for row in self.epsilons]
         return "\n".join(lines)
 
-
-def _interval(lower: float, upper: float) -> str:
-    if lower == upper:
-        return f"{upper:.6g}"
-    if math.isinf(upper):
-        return "not known" if lower == 0 else f"at least {lower:.6g}"
-    return f"in [{lower:.6g}, {upper:.6g}]" if lower else f"at most {upper:.6g}"
+    @property
+    def drawn(self) -> str:
+        """What was drawn, in words."""
+        return f"{self.batches} batches of {self.records} records, in {self.passes} pass{'es'[: 2 * (self.passes > 1)]}"
 
 
 def audit_batches(
@@ -321,11 +330,11 @@ def _epsilons(
     if drawn.length and _at_most_once(drawn):
         length = drawn.length
         if _repeated_passes(drawn):
-            found = training.known(-(-training.steps // length))
-            rows.append(EpsilonRow(batches="the batches of every pass, if they are known", lower=found, upper=found))
+            lower, upper = training.known(-(-training.steps // length))
+            rows.append(EpsilonRow(batches="the batches of every pass, if they are known", lower=lower, upper=upper))
         elif _holds(balls := BatchClaim("balls-in-bins", rate=Fraction(1, length)), drawn, error_probability):
-            found = training.balls_in_bins(length)
-            rows.append(EpsilonRow(batches=balls.words, lower=found, upper=found))
+            lower, upper = training.balls_in_bins(length)
+            rows.append(EpsilonRow(batches=balls.words, lower=lower, upper=upper))
         else:
             lower, upper = training.shuffled(length)
             rows.append(
@@ -343,7 +352,7 @@ def _epsilons(
             for rate, up in ((lowest[place], False), (highest[place], True))
         ]
         words = f"Poisson sampling of record {place}, drawn most often, at its rate, between {rates}"
-        rows.append(EpsilonRow(batches=words, lower=ends[0], upper=ends[1]))
+        rows.append(EpsilonRow(batches=words, lower=ends[0][0], upper=ends[1][1]))
     return rows
 
 

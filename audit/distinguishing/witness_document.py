@@ -37,14 +37,14 @@ from dpverdict.audit.statistics.payoffs import CurvePayoff, Payoff
 from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.audit.trials.catalogue import find, names_foreign_code, takes
 from dpverdict.audit.trials.outcomes.observed import observed
-from dpverdict.audit.trials.outcomes.stored import data_hash, written
+from dpverdict.audit.trials.outcomes.stored import data_hash, held_bytes, written
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, batched, unmarked
 from dpverdict.audit.trials.user_functions import files_beside, source_files
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, ObjectPair, adjacency_name
-from dpverdict.mechanisms.core.records import records_of
+from dpverdict.mechanisms.core.records import record_count
 from dpverdict.numerics.files import read_limited
 
 FORMAT: Final = "dpverdict witness"
@@ -163,8 +163,8 @@ def shape_of(data: Any) -> tuple[int, ...]:
     """The shape of an array; of other datasets the number of records, as far as it is known."""
     if isinstance(data, np.ndarray):
         return tuple(map(int, data.shape))
-    records = records_of(data)
-    return () if records is None else (len(records),)
+    count = record_count(data)
+    return () if count is None else (count,)
 
 
 def hash_of(data: Any) -> str:
@@ -177,7 +177,7 @@ def dataset_fields(data: Any) -> dict[str, Any] | None:
     if data is None:
         return None
     if not isinstance(data, np.ndarray) or not _is_finite(data):
-        form = written(data)
+        form = None if held_bytes(data) > 2 * LARGEST_FORM else written(data)  # the text is longer than what it holds
         if form is not None and len(json.dumps(form)) > LARGEST_FORM:
             form = None
         kind = f"{OBJECT}{type(data).__module__.partition('.')[0]}.{type(data).__qualname__}"

@@ -123,6 +123,14 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     exact_only: Annotated[
         bool, described("Exact evidence only: sample nothing.", panel="Tests", option="--no-test")
     ] = False
+    base_rate: Annotated[
+        Text,
+        _part(
+            "P",
+            "Say how often an attacker is right who suspects this share of people: 0.001 is 1 in 1000.",
+            "Audit",
+        ),
+    ] = None
     options: Mapping[str, str | None] = {}
     command: Text = None
 
@@ -195,8 +203,36 @@ class ScoresRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 AnyRequest: TypeAlias = Request | ScoresRequest
 
 
+class SamplerRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a loader is said to make its batches, and what is to be found out of it.
+
+    Attributes:
+        command: the command line, without the seed if it was not given.
+    """
+
+    loader: Annotated[
+        str,
+        described("loader.py:make or module:make, a function that gives the loader.", names="function"),
+    ]
+    sampling: Annotated[Text, _part("WORD", "poisson, fixed-size, shuffle or balls-in-bins.", "Claim")] = None
+    rate: Annotated[Text, _part("Q", "Of poisson; of balls-in-bins, one over the batches of a pass.", "Claim")] = None
+    size: Annotated[Text, _part("B", "Of a batch, of fixed-size and shuffle.", "Claim")] = None
+    records: Annotated[Text, _part("N", "Of the data; what the loader says if not given.", "Claim")] = None
+    batches: Annotated[Text, _part("N", "To be drawn, in whole passes; 1000 if not given.", "Tests")] = None
+    seed: Annotated[
+        Text, _part("N", "Of a function that takes a seed; drawn fresh and shown if not given.", "Tests")
+    ] = None
+    error_probability: Annotated[
+        Text, _part("P", f"Of all tests together; {DEFAULT_ERROR_PROBABILITY} if left out.", "Tests")
+    ] = None
+    noise_multiplier: Annotated[Text, _part("S", "Of the training whose epsilon is wanted.", "Epsilon")] = None
+    steps: Annotated[Text, _part("T", "Of that training.", "Epsilon")] = None
+    delta: Annotated[Text, _part("D", "At which epsilon is wanted.", "Epsilon")] = None
+    command: Text = None
+
+
 @functools.cache
-def parts(kind: type[AnyRequest], saying: str | None = None) -> Mapping[str, Mapping[str, Any]]:
+def parts(kind: type[Struct], saying: str | None = None) -> Mapping[str, Mapping[str, Any]]:
     """The parts of a request that a user writes, in the order of the help, with what is said of each.
 
     Args:
@@ -207,7 +243,7 @@ def parts(kind: type[AnyRequest], saying: str | None = None) -> Mapping[str, Map
     return {name: found for name, found in said.items() if found and (saying is None or found.get(saying))}
 
 
-def option_of(kind: type[AnyRequest], name: str) -> str:
+def option_of(kind: type[Struct], name: str) -> str:
     """The option of the command line for a part of a request."""
     found: str = parts(kind)[name].get("option", "--" + name.replace("_", "-"))
     return found

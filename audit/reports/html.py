@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Final
 
+from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.figures import covariance, profile, trade_off
+from dpverdict.audit.reports.parts import Section
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
 from dpverdict.audit.trials.atomic_files import write_atomically
@@ -71,6 +73,46 @@ def _with_visible_characters(value: object) -> object:
     from markupsafe import Markup
 
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def render_answer(
+    *,
+    brand: str,
+    status: str,
+    subject: str,
+    claim: str,
+    answer: str,
+    sections: Sequence[Section],
+    created: str,
+    closing: str,
+) -> str:
+    """A page without curves: an answer, and what it rests on in sections.
+
+    Args:
+        brand: what kind of page it is, in two words.
+        status: one of the names of `Status`.
+        subject: what makes the claim.
+        claim: in words.
+        answer: one sentence.
+        sections: what the answer rests on.
+        created: when it was found.
+        closing: a sentence at the end.
+    """
+    shown = render(
+        "answer.html.j2",
+        style=style_sheet(),
+        mark=MARKS[status],
+        brand=brand,
+        status=status,
+        subject=subject,
+        claim=claim,
+        answer=answer,
+        sections=sections,
+        closing=closing,
+        version=software_versions()["dpverdict"],
+        created=created,
+    )
+    return shown + "\n"
 
 
 def style_sheet() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,17 +19,19 @@ from dpverdict.audit.exact.calibrate import calibrate as least_scale
 from dpverdict.audit.exact.events import loss_from_event
 from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, Spendable, epsilon_of, held_to
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.reports.html import render, style_sheet
+from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.audit.reports.html import render_answer
+from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
 from dpverdict.audit.reports.report import EXIT_CODES
 from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
 from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.balls import Enclosure, exactly
-from dpverdict.cards import MARKS
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.files import read_limited
 from dpverdict.numerics.text import at_least, at_most, decimal, exact_text, whole_number
+from dpverdict.risk import Risk
 
 LONGEST_EVENT: Final = 1 << 24
 """Bytes of a file with an event, at most."""
@@ -116,11 +119,18 @@ def account_page(fields: Mapping[str, object]) -> str:
         "compared": "compared",
         "command": "command",
     }
-    facts = [(said, fields[name]) for name, said in words.items() if fields[name] is not None]
-    shown = render(
-        "account.html.j2", style=style_sheet(), fields=fields, facts=facts, mark=MARKS[str(fields["status"])]
+    said = {what: str(fields[name]) for name, what in words.items() if fields[name] is not None}
+    section = Section(anchor="account", title="The account", evidence=EvidenceKind.NONE, tables=(facts(said),))
+    return render_answer(
+        brand="privacy account",
+        status=str(fields["status"]),
+        subject=str(fields["event"]),
+        claim=str(fields["claim"]),
+        answer=str(fields["answer"]),
+        sections=(section,),
+        created=str(fields["created"]),
+        closing="Nothing was sampled.",
     )
-    return shown + "\n"
 
 
 @final
@@ -131,10 +141,12 @@ class Composed:
     Attributes:
         account: all of them, held to the claim.
         releases: each as it was written, with how often it runs, and how often it could run again.
+        loss: what they spend, or one that dominates it.
     """
 
     account: Account
     releases: tuple[tuple[str, int, int], ...]
+    loss: PrivacyLoss
 
     def text(self) -> str:
         """The answer, and a line for each sort of release."""
@@ -161,6 +173,7 @@ def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Comp
     return Composed(
         account=odometer.account(),
         releases=tuple((name, count, odometer.remaining(one)) for name, count, one in spent),
+        loss=odometer.loss,
     )
 
 
@@ -175,6 +188,7 @@ class SpentEpsilon:
         attained: of a pair of neighbours; the same as ``above`` where the worst pair is known.
         certified: whether both are by ball arithmetic or exact numbers.
         releases: each as it was written, with how often it runs.
+        loss: what they spend, or one that dominates it.
     """
 
     delta: Fraction
@@ -182,6 +196,7 @@ class SpentEpsilon:
     attained: Enclosure
     certified: bool
     releases: tuple[tuple[str, int], ...]
+    loss: PrivacyLoss
 
     def text(self) -> str:
         """The answer, and a line for each sort of release."""
@@ -215,7 +230,30 @@ def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) ->
     spent = [_read_release(text, adjacency) for text in releases]
     above, attained, certified = epsilon_of([(one, count) for _, count, one in spent], level)
     named = tuple((name, count) for name, count, _ in spent)
-    return SpentEpsilon(delta=level, above=above, attained=attained, certified=certified, releases=named)
+    loss = compose_counted([(one.loss, count) for _, count, one in spent])
+    return SpentEpsilon(delta=level, above=above, attained=attained, certified=certified, releases=named, loss=loss)
+
+
+def risk_lines(loss: PrivacyLoss, base_rate: str | None) -> list[str]:
+    """What releases that spend no more than a loss mean at a base rate, in lines; none without one.
+
+    Raises:
+        InvalidValue: a base rate that is not between 0 and 1.
+    """
+    return [] if base_rate is None else _in_lines(loss.risk(base_rate))
+
+
+def risk_of_claim(claim: str, base_rate: str | None) -> list[str]:
+    """The same of all that keeps a claim; raises as `risk_lines`."""
+    return [] if base_rate is None else _in_lines(as_guarantee(claim).risk(base_rate))
+
+
+def _in_lines(risk: Risk) -> list[str]:
+    said = (*risk.sentences(), f"({risk.how})")
+    return [f"  {line}" for one in said for line in textwrap.wrap(one, _WIDTH, break_on_hyphens=False)]
+
+
+_WIDTH: Final = 78
 
 
 def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable]:

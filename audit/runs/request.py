@@ -44,7 +44,14 @@ from dpverdict.audit.reports.evidence.exact import witness_fields
 from dpverdict.audit.reports.evidence.tap import TapEvidence
 from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.runs.audits import NumbersUnderClaim, Sampling, audit_callable, audit_mechanism, default_samples
+from dpverdict.audit.runs.audits import (
+    NumbersUnderClaim,
+    Sampling,
+    audit_callable,
+    audit_mechanism,
+    default_samples,
+    with_risk,
+)
 from dpverdict.audit.runs.traced import audit_traced, traced_witness
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
@@ -58,6 +65,7 @@ from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMe
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import rounded_text, whole_number
+from dpverdict.risk import checked_base_rate
 from dpverdict.suggestions import listed
 
 SEARCH_SHARE: Final = 0.25
@@ -126,6 +134,14 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     Raises:
         DpverdictError: a part that cannot be used, with its name, value, requirement and remedy.
     """
+    if request.base_rate is None:
+        return _audited(request, bar)
+    rate = checked_base_rate(request.base_rate)
+    return with_risk(_audited(request, bar), rate)
+
+
+def _audited(request: Request, bar: Bar | None) -> Report:
+    """The report of an audit, before it is read at a base rate."""
     if request.followed:
         return audit_traced(request)
     _check_combination(request)

@@ -24,8 +24,8 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.tracing.certify import SEARCH_SECONDS, certify_function
+from dpverdict.audit.tracing.losses.claims import restatements
 from dpverdict.audit.tracing.scales import NeededNoise, NeededScale, needed_noise
-from dpverdict.audit.tracing.spending import restatements
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
@@ -33,7 +33,7 @@ from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.numerics.text import whole_number
 
-TAKEN = ("claim", "schema", "seed", "error_probability", "exact_only")
+TAKEN = ("claim", "schema", "seed", "error_probability", "exact_only", "base_rate")
 """The parts of a request that are looked at where a function is followed."""
 
 

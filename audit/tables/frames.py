@@ -108,7 +108,7 @@ def entries(table: Table, place: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
         return np.flatnonzero(~gone.to_numpy()), found
     series = table.iloc[:, place]
     missing = series.isna().to_numpy()
-    present = series[~missing]
+    present = series[~missing] if missing.any() else series
     if getattr(series.dtype, "tz", None) is not None:
         found = present.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
     else:

@@ -107,6 +107,7 @@ class Proposals:
         self.texts: Final[list[str]] = [one for one in constants if isinstance(one, str) and one not in names][:24]
         sizes = [int(one) for one in self.numbers if one == int(one) and 2 < one <= 1000]
         self.standing: Final[list[StandingOut]] = self.look.found(sizes[:6])
+        self.look.forget(schema.user)
         self.real: Final[Base] = Base(words="the table", table=table)
         self.sizes: Final[list[int]] = sizes
         self.replace: Final[bool] = schema.relation is REPLACE_ONE
@@ -310,7 +311,7 @@ class Proposals:
         if n > 1:
             yield Base(words="a table of two typical records", table=taken(self.table, [self.look.typical] * 2))
         for column in self.columns:
-            gaps = np.flatnonzero(self.look.codes[column.name] < 0)[:MOST_WITHOUT]
+            gaps = self.look.gaps[column.name][:MOST_WITHOUT]
             if len(gaps):
                 yield Base(words=f"a table of {len(gaps)} records without {column.name}", table=taken(self.table, gaps))
         for name in self.look.grouping()[:4]:

@@ -171,4 +171,8 @@ def made(like: Table, columns: Sequence[Column], records: Sequence[Record]) -> T
 def _numbered(table: Table, like: Table) -> Table:
     pandas = library("pandas", "the table is a frame of it")
     plain = isinstance(like.index, pandas.RangeIndex) and like.index.start == 0 and like.index.step == 1
-    return table.reset_index(drop=True) if plain else table
+    if not plain:
+        return table
+    numbered = table.copy(deep=False)  # of a table made here: to reset the index would copy all of it again
+    numbered.index = pandas.RangeIndex(len(table))
+    return numbered

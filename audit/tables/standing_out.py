@@ -53,6 +53,7 @@ class TableLook:
         codes: of each column, shape (n,): equal numbers for equal entries, -1 for a missing one.
         counts: of each column, how often each of its codes comes.
         values: of each column, the entry of each code.
+        gaps: of each column, the rows without an entry.
         rarity: of each record, shape (n,): the sum of 1/count over its entries.
     """
 
@@ -64,6 +65,7 @@ class TableLook:
         self.codes: dict[str, Codes] = {}
         self.counts: dict[str, Counts] = {}
         self.values: dict[str, Sequence[Any]] = {}
+        self.gaps: dict[str, Counts] = {}
         self._numbers: dict[str, tuple[Counts, NDArray[Any]]] = {}
         self.rarity: NDArray[np.float64] = np.zeros(self.length)
         every_row = np.arange(self.length)
@@ -73,6 +75,7 @@ class TableLook:
                 rows = every_row  # one array for all columns: of a large table they are most of the memory
             codes = np.full(self.length, -1, dtype=np.int32)
             codes[rows], values = _coded(found)
+            self.gaps[column.name] = np.flatnonzero(codes < 0)
             self.codes[column.name], self.values[column.name] = codes, values
             counts = np.bincount(codes[rows], minlength=len(values)).astype(np.int64)
             self.counts[column.name] = counts
@@ -120,6 +123,16 @@ class TableLook:
             seen.setdefault(one.row, one)
         return list(seen.values())
 
+    def forget(self, kept: str | None) -> None:
+        """Let go of what `found` alone needs: of a large table it is most of the memory.
+
+        Args:
+            kept: a column that stays as it is although most of its entries come once; None for no such column.
+        """
+        self._numbers.clear()
+        for name in [name for name in self.codes if self.is_key(name) and name != kept]:
+            del self.codes[name], self.counts[name]
+
     def others(self, known: set[int]) -> Iterator[StandingOut]:
         """All further records, those with rare entries first."""
         for row in np.argsort(-self.rarity, kind="stable").tolist():
@@ -144,7 +157,7 @@ class TableLook:
 
     def _missing(self) -> Iterator[StandingOut]:
         for column in self.columns:
-            gaps = np.flatnonzero(self.codes[column.name] < 0)
+            gaps = self.gaps[column.name]
             if len(gaps):
                 words = "the only one without" if len(gaps) == 1 else f"one of {len(gaps)} without"
                 yield StandingOut(row=int(gaps[0]), why=f"{words} {column.name}", columns=(column.name,))

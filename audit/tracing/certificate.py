@@ -12,13 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.losses.claims import keeps
 from dpverdict.audit.tracing.losses.samples import samples_of
 from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import MIXED, NoiseFact, Total, fact_from_json
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step, TracedOperand
 from dpverdict.audit.tracing.run import ONE_SIDED, Trace
-from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly, keeps
+from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE

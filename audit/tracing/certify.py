@@ -12,19 +12,13 @@ import numpy as np
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certificate import assumed, certificate_of
+from dpverdict.audit.tracing.losses.claims import in_words, nearest_kept, true_from
 from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.rules.operations import Step
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
 from dpverdict.audit.tracing.search.pairs import ERROR, Broken, find_pair
-from dpverdict.audit.tracing.spending import (
-    SpentRelease,
-    alternatives,
-    in_words,
-    jointly,
-    nearest_kept,
-    true_from,
-)
+from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly
 from dpverdict.audit.tracing.verdict import Line, TracedVerdict
 from dpverdict.audit.trials.run import mechanism_name
 from dpverdict.errors import InvalidValue

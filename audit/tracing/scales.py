@@ -10,9 +10,10 @@ from typing import Any, Final, final
 
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certify import as_schema, expression
+from dpverdict.audit.tracing.losses.claims import keeps
 from dpverdict.audit.tracing.rules.facts import added
 from dpverdict.audit.tracing.run import Trace, followed
-from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly, keeps
+from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, adjacency_name

@@ -1,17 +1,16 @@
-"""From releases to a privacy loss that dominates every neighbouring pair, held to a claim.
+"""From releases to what one record spends by them, in each alternative, which dominates every neighbouring pair.
 
 A record that is added moves all releases at once. Which coordinates it may move depends on the cells in which it lies:
 each choice of cells is an alternative, and every neighbouring pair is dominated by that of one alternative, coordinate
 by coordinate. A claim holds if it holds for each alternative. Under replacement a record leaves one choice of cells and
 another comes to one, the same or another.
 
-This file is where the rest of the package is met: the losses, their composition, and `held_to`.
+`dpverdict.audit.tracing.losses.claims` holds what is spent to a claim.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections import Counter
@@ -22,29 +21,12 @@ from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 
-from dpverdict.audit.exact.spending import Account, held_to
-from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.tracing.losses.mixed import Row, rows_of, squared_mu
 from dpverdict.audit.tracing.losses.samples import Sample
 from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.boxes import Boxes
 from dpverdict.audit.tracing.rules.facts import MIXED, Cell, NoiseFact, Norm, Support, Total
 from dpverdict.audit.tracing.rules.joint import Joint, Weighted, most_spent
-from dpverdict.balls import Enclosure
-from dpverdict.errors import DpverdictError
-from dpverdict.mechanisms.core.guarantees import (
-    ApproximateDP,
-    GaussianDP,
-    Guarantee,
-    PureDP,
-    RenyiDP,
-    ZeroConcentratedDP,
-)
-
-ROUNDING: Final = (46, 48, 50, 52)
-"""Powers of two by which a claim may be missed because a program computes its scales in floats. See `nearest_kept`."""
-_DIGITS: Final = 17
 
 MOST_ALTERNATIVES: Final = 4096
 
@@ -429,122 +411,3 @@ def _pruned(options: Sequence[Spent]) -> list[Spent]:
                    if j != i):  # fmt: skip
             kept.append(one)
     return kept
-
-
-# the decision ---------------------------------------------------------------------------------------------------------
-
-
-def keeps(options: Sequence[Spent], claim: Guarantee) -> bool:
-    """Whether every alternative keeps a claim, by one of its losses.
-
-    It is exact: the scales and bounds of a program are the floats that they are.
-    """
-    return all(_keeps(one, claim) for one in options)
-
-
-def _keeps(one: Spent, claim: Guarantee) -> bool:
-    largest = one.epsilon()
-    if one.sampled and isinstance(claim, PureDP):  # nothing is smaller at delta = 0
-        return largest is not None and largest <= claim.epsilon
-    if one.sampled and isinstance(claim, GaussianDP):
-        mu = _least_mu(one)
-        return mu is not None and mu.upper <= claim.mu
-    return any(_certifies(held_to(loss, claim)) for loss in one.losses())
-
-
-@functools.lru_cache(maxsize=64)
-def _least_mu(one: Spent) -> Enclosure | None:
-    """The least mu of what is composed with a sample, which takes seconds; it does not depend on the claim."""
-    account = held_to(one.loss(), GaussianDP(1))
-    return account.spent if account.certified else None
-
-
-def _certifies(account: Account) -> bool:
-    return account.status is Status.CERTIFIED and account.certified
-
-
-def restatements(claim: Guarantee) -> list[Guarantee]:
-    """The claim made larger by what rounding in float64 explains, 2^-46 to 2^-52 of it, with 17 digits; largest first.
-
-    A program computes 120/0.4 in floats, which is not the quotient of the decimal numbers, so an honest function may
-    miss its claim eps=0.4 in the sixteenth digit. It is not taken for kept: one of these is certified, and told.
-    """
-    return [_larger(claim, 1 + Fraction(1, 2**power)) for power in ROUNDING]
-
-
-def nearest_kept(options: Sequence[Spent], claim: Guarantee) -> Guarantee | None:
-    """The claim where it is kept, else the least of its `restatements` that is; None if none is."""
-    if keeps(options, claim):
-        return claim
-    found: Guarantee | None = None
-    for larger in restatements(claim):
-        if not keeps(options, larger):
-            break
-        found = larger
-    return found
-
-
-def _larger(claim: Guarantee, factor: Fraction) -> Guarantee:
-    """The claim times a factor, rounded up to so many digits."""
-
-    def times(number: Fraction) -> Fraction:
-        if not number:
-            return number
-        unit = Fraction(10) ** (math.floor(math.log10(number)) + 1 - _DIGITS)
-        return math.ceil(number * factor / unit) * unit
-
-    match claim:
-        case PureDP():
-            return PureDP(times(claim.epsilon))
-        case ApproximateDP():
-            return ApproximateDP(times(claim.epsilon), claim.delta)
-        case GaussianDP():
-            return GaussianDP(times(claim.mu))
-        case ZeroConcentratedDP():
-            return ZeroConcentratedDP(times(claim.rho))
-        case RenyiDP():
-            return RenyiDP(claim.order, times(claim.epsilon))
-
-
-def true_from(options: Sequence[Spent], claim: Guarantee) -> float | None:
-    """The least epsilon (mu, rho) at which a claim of this kind is kept by all; None if it is not known."""
-    found = 0.0
-    try:
-        for one in options:
-            largest = one.epsilon()
-            if isinstance(claim, PureDP) and one.sampled:
-                if largest is None:
-                    return None
-                found = max(found, math.nextafter(float(largest), math.inf))
-                continue
-            if isinstance(claim, GaussianDP) and one.sampled:
-                mu = _least_mu(one)
-                if mu is None:
-                    return None
-                found = max(found, float(mu.upper))
-                continue
-            account = held_to(one.loss(), claim)
-            if isinstance(claim, ApproximateDP | PureDP):
-                delta = claim.delta if isinstance(claim, ApproximateDP) else Fraction(0)
-                found = max(found, float(one.loss().certified_epsilon(delta).upper))
-            elif account.spent is None:
-                return None
-            else:
-                spent, exact = float(account.spent.upper), isinstance(one.loss(), GaussianLoss)
-                squared = exact and isinstance(claim, GaussianDP)  # then mu^2 is compared, which is rational
-                found = max(found, math.nextafter(math.sqrt(spent), math.inf) if squared else spent)
-    except DpverdictError:
-        return None
-    return found if np.isfinite(found) else None
-
-
-def in_words(spent: Spent) -> str:
-    """The loss of one release, for a table."""
-    epsilon = spent.epsilon()
-    if epsilon is not None:
-        return f"eps {float(epsilon):.6g}"
-    if spent.sampled:
-        return f"{in_words(spent.by_all_records())} in its sample"
-    mu = f"mu {float(spent.gaussian) ** 0.5:.6g}"
-    rest = Spent(spent.laplace, Fraction(0), spent.geometric, spent.pure, spent.ranges).epsilon()
-    return f"{mu} with eps {float(rest):.6g}" if rest else mu

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final, overload
@@ -38,6 +39,7 @@ from dpverdict.numerics.gaussian_floats import (
 )
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
+from dpverdict.risk import FALSE_ALARMS, LARGEST_LOSS, Risk, ratio_of, risk_of
 
 if TYPE_CHECKING:
     from dpverdict.cards import Curves
@@ -231,6 +233,34 @@ class ImpliedCurves(ABC):
             raise InvalidValue("alpha", float(array[~inside].flat[0]), "in [0, 1]", "give the level of a test")
         return _as_given(self._beta_lower(array))
 
+    def risk(self, base_rate: Exact, *, false_alarms: Sequence[Exact] = FALSE_ALARMS) -> Risk:
+        """How often an attacker is right, and whom it finds, at most, if the guarantee holds: it is not shown here.
+
+        Args:
+            base_rate: the share p of some people that the attacker suspects before the release, between 0 and 1.
+            false_alarms: the shares of false alarms at which the best attacks are stated, in (0, 1].
+
+        Raises:
+            InvalidValue: a share out of range.
+
+        >>> print(PureDP("4.96").risk("0.001").headline)
+        Under eps=4.96, an attacker who suspects 1 in 1000 is right at most 1 time in 8 about whom it accuses.
+        """
+        largest = self.largest_loss
+        return risk_of(
+            base_rate,
+            lambda alpha: (Fraction(self.beta_lower(min(float_above(alpha), 1.0))), Fraction(1)),
+            None if largest is None or largest > LARGEST_LOSS else (Fraction(0), ratio_of(largest)[1]),
+            how=f"what {self.describe()} allows",
+            provided=f"Under {self.describe()}",
+            false_alarms=false_alarms,
+        )
+
+    @property
+    def largest_loss(self) -> Fraction | None:
+        """The largest privacy loss that the guarantee allows; None where it bounds none."""
+        return None
+
     @abstractmethod
     def describe(self) -> str:
         """The guarantee in one line, which `parse_guarantee` reads back exactly."""
@@ -285,6 +315,11 @@ class PureDP(ImpliedCurves):
     def __init__(self, epsilon: Exact) -> None:
         object.__setattr__(self, "epsilon", _at_least("epsilon", epsilon, 0))
 
+    @property
+    def largest_loss(self) -> Fraction:
+        """Epsilon."""
+        return self.epsilon
+
     def describe(self) -> str:
         return f"eps={exact_text(self.epsilon)}"
 
@@ -312,6 +347,11 @@ class ApproximateDP(ImpliedCurves):
         object.__setattr__(self, "delta", _at_least("delta", delta, 0))
         if self.delta >= 1:
             raise InvalidValue("delta", delta, "in [0, 1)", "delta = 1 promises nothing; give a small probability")
+
+    @property
+    def largest_loss(self) -> Fraction | None:
+        """Epsilon, if delta is 0."""
+        return None if self.delta else self.epsilon
 
     def describe(self) -> str:
         return f"eps={exact_text(self.epsilon)}, delta={exact_text(self.delta)}"

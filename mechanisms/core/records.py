@@ -35,6 +35,14 @@ def records_of(data: Any) -> list[str] | None:
         return None
 
 
+def record_count(data: Any) -> int | None:
+    """How many records a dataset holds; None where `records_of` is None. Those of a frame are counted, not read."""
+    if type(data).__name__ == "DataFrame" and type(data).__module__.partition(".")[0] in ("pandas", "polars"):
+        return len(data)
+    found = records_of(data)
+    return None if found is None else len(found)
+
+
 def differing(one: list[str], other: list[str]) -> tuple[int, int]:
     """How many records each of two datasets holds that the other does not, counted with repetition, in any order."""
     first, second = Counter(one), Counter(other)

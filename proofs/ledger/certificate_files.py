@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
-from dpverdict.audit.runs.subprocess_audit import AuditFailed
+from dpverdict.audit.runs.subprocesses.audit import AuditFailed
 from dpverdict.audit.tracing.certificate import FORMAT as TRACED
 from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.trials.atomic_files import write_atomically

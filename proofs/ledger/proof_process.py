@@ -15,7 +15,7 @@ from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.isolation.provenance import Recorder
 from dpverdict.audit.runs.finished_audit import console_facts, printed
-from dpverdict.audit.runs.subprocess_audit import AuditFailed, engine_fields, telling
+from dpverdict.audit.runs.subprocesses.audit import AuditFailed, engine_fields, telling
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
 from dpverdict.numerics.stages import watched_by

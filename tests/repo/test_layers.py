@@ -28,8 +28,8 @@ FACES = {"dpverdict", *(f"dpverdict.{name}" for name in FOLDERS), "dpverdict.mec
 
 LAYERS = {
     "dpverdict": (
-        "errors suggestions lazy balls numerics cards checks audit.losses audit.sampling audit.laws mechanisms audit "
-        "proofs testing strategies pytest_plugin cli"
+        "errors suggestions lazy balls numerics cards risk checks audit.losses audit.sampling audit.laws mechanisms "
+        "audit proofs testing strategies pytest_plugin cli"
     ),
     "dpverdict.mechanisms": "core queries streams finite training broken",
     "dpverdict.audit": (

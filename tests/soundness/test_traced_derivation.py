@@ -22,12 +22,13 @@ from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing import spending
 from dpverdict.audit.tracing.certificate import certificate_of, spent_of
 from dpverdict.audit.tracing.certify import certify_function
+from dpverdict.audit.tracing.losses.claims import keeps
 from dpverdict.audit.tracing.rules import joint
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Fact, NoiseFact
 from dpverdict.audit.tracing.rules.operations import Setting, TracedOperand
 from dpverdict.audit.tracing.run import Trace, followed
-from dpverdict.audit.tracing.spending import alternatives, jointly, keeps
+from dpverdict.audit.tracing.spending import alternatives, jointly
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.proofs.ledger.certificates import sealed

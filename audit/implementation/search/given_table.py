@@ -28,8 +28,8 @@ from dpverdict.numerics.stages import begin_stage
 
 TESTING: Final = 60.0
 """Seconds that the releases of the test take, about, if no number of releases is given."""
-FEWEST: Final = 200
-"""Releases of a slow function: 50 that decide tell a key that is there on one table only."""
+FEWEST: Final = 60
+"""Releases of a slow function: 36 that decide tell a key that is there on one table only."""
 MOST: Final = 20_000
 CLEAR: Final = 0.5
 """The excess of a pair, in standard deviations, from which on `ENOUGH` releases decide."""

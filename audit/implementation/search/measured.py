@@ -78,19 +78,18 @@ class Measuring:
     def __init__(self, mechanism: AnyMechanism, claim: Guarantee, received: Received, seed: int) -> None:
         self._mechanism, self._claim, self._seed = mechanism, claim, seed
         self._received: Received = received
-        self._recorded: dict[int, _Recorded] = {}
+        self._recorded: dict[Base, _Recorded] = {}
         self._broken: dict[tuple[float, float, bool], bool | None] = {}
 
     def measure(self, proposal: Proposal, number: int) -> Measure:
         """Run the neighbour with the draws of its table."""
         known = self._base(proposal.base)
-        try:
-            table = finished(proposal.changed(proposal.base.table), self._received)
-        except (DpverdictError, ValueError, TypeError, KeyError):
-            return Measure(number=number, size=-1.0, followed=False)
-        size, seed = 0.0, [self._seed, 0]
+        size = 0.0
         if known.followed:
-            other = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=True), seed)
+            try:
+                other = self._run_of_neighbour(proposal, Tape(known.run.tape, None, frozen=True))
+            except _NoTable:
+                return Measure(number=number, size=-1.0, followed=False)
             with np.errstate(all="ignore"):
                 try:
                     size = self._loss(known.run, other)
@@ -100,17 +99,32 @@ class Measuring:
             if size < OTHER_STEPS or size >= ANOTHER_FORM:
                 return Measure(number=number, size=size, followed=True)
         # the noisy values of a frozen replay stay those of the table: how far they move is seen without that
-        moved = tapped_run(self._mechanism, table, Tape(known.run.tape, None, frozen=False), seed).outcome
-        if moved.signature == DIVERGED:  # it draws more or fewer numbers, and has an outcome all the same
-            moved = self._run(table, 0).outcome
+        try:
+            moved = self._run_of_neighbour(proposal, Tape(known.run.tape, None, frozen=False)).outcome
+            if moved.signature == DIVERGED:  # it draws more or fewer numbers, and has an outcome all the same
+                moved = self._run_of_neighbour(proposal, Tape(None, None, frozen=True)).outcome
+        except _NoTable:
+            return Measure(number=number, size=-1.0, followed=False)
         if size >= BROKEN:
             size += _grown(known.distance(moved))
         elif size >= OTHER_STEPS:  # all that the tap can tell: of such pairs those that move the outcome come first
             size += WITHIN_STEPS * min(1.0, known.distance(moved) / FAR)
         return Measure(number=number, size=max(size, known.moved(moved)), followed=known.followed)
 
+    def _run_of_neighbour(self, proposal: Proposal, tape: Tape) -> TappedRun:
+        """A run of the neighbour, which is made for it alone: that is as fast as a copy, and takes half the memory.
+
+        Raises:
+            _NoTable: there is no such table.
+        """
+        try:
+            table = finished(proposal.changed(proposal.base.table), self._received)
+        except (DpverdictError, ValueError, TypeError, KeyError):
+            raise _NoTable from None
+        return tapped_run(self._mechanism, table, tape, [self._seed, 0], copied=False)
+
     def _base(self, base: Base) -> _Recorded:
-        if id(base) not in self._recorded:
+        if base not in self._recorded:
             if len(self._recorded) > 8:
                 self._recorded.pop(next(iter(self._recorded)))
             table = finished(base.table, self._received)
@@ -121,8 +135,8 @@ class Measuring:
             again = tapped_run(self._mechanism, table, Tape(run.tape, None, frozen=True), [self._seed, 1])
             outcomes = [run.outcome, *(self._run(table, index).outcome for index in range(1, SEEDS))]
             followed = describe_difference_of_runs(run, again) is None and bool(run.tape.events)
-            self._recorded[id(base)] = _Recorded(run, outcomes, followed=followed)
-        return self._recorded[id(base)]
+            self._recorded[base] = _Recorded(run, outcomes, followed=followed)
+        return self._recorded[base]
 
     def _run(self, table: Any, index: int) -> TappedRun:
         return tapped_run(self._mechanism, table, Tape(None, None, frozen=True), [self._seed, index])
@@ -156,6 +170,10 @@ class Measuring:
                 return math.sqrt((mu_squared + finite**2) / max(2 * float(claim.rho), 1e-9))
             case _:
                 return mu + (epsilon if math.isfinite(epsilon) else 0.0)
+
+
+class _NoTable(Exception):
+    """What was proposed cannot be made: the types of the table do not hold it."""
 
 
 @final

@@ -67,6 +67,8 @@ EVIDENT: Final = 2.0
 """Standard deviations of excess that no further releases of the search have to show."""
 CLEAR: Final = 0.7
 """Of the largest statistic: a pair that is nearer to the real table and reaches so much of it is taken instead."""
+CHANCE: Final = 1.5
+"""Standard deviations by which two statistics differ by chance."""
 
 Watch = Callable[[str], None]
 
@@ -417,16 +419,23 @@ class _Search:
     def _sorted(
         self, alive: list[tuple[Proposal, CandidatePair, float]]
     ) -> list[tuple[Proposal, CandidatePair, float]]:
-        """The best first; what tells nearly as much and is nearer to the real table comes before."""
+        """The best first; what tells nearly as much and is nearer to the real table comes before.
+
+        Where chance alone may have made the best the best, what was measured beforehand decides.
+        """
         top = max(one[1].statistic for one in alive)
-        return sorted(
-            alive,
-            key=lambda one: (
-                (one[0].distance, -one[1].statistic)
-                if top > 0 and one[1].statistic >= CLEAR * top
-                else (math.inf, -one[1].statistic)
-            ),
-        )
+
+        def key(one: tuple[Proposal, CandidatePair, float]) -> tuple[float, ...]:
+            proposal, candidate, _ = one
+            chance = CHANCE / math.sqrt(candidate.trials)
+            if top > 0 and chance < (1 - CLEAR) * top:
+                near = candidate.statistic >= CLEAR * top
+                return (0, proposal.distance, -candidate.statistic) if near else (1, -candidate.statistic)
+            if candidate.statistic >= top - chance:
+                return 0, -round(self._size_of(proposal), 1), proposal.distance, -candidate.statistic
+            return 1, -candidate.statistic
+
+        return sorted(alive, key=key)
 
     def _run(self, candidate: CandidatePair, trials: int, number: int) -> float:
         begun = time.monotonic()

@@ -191,7 +191,9 @@ def _has_several_calls(tape: Tape) -> bool:
     return sum(event.signature[0] in ("call", "choice") for event in tape.events) > 1
 
 
-def tapped_run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool = False) -> TappedRun:
+def tapped_run(
+    mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], *, watch: bool = False, copied: bool = True
+) -> TappedRun:
     """One run on a copy of the data, in a process that does nothing else after.
 
     Args:
@@ -200,12 +202,13 @@ def tapped_run(mechanism: AnyMechanism, data: Any, tape: Tape, seed: list[int], 
         tape: what is recorded on, or replayed.
         seed: of what is drawn anew.
         watch: whether to keep an eye on generators that are not tapped.
+        copied: False for data that nobody needs after the run: it is given as it is.
     """
     made: Any = mechanism
     function: Callable[..., Any] = (
         mechanism if callable(mechanism) else lambda dataset, rng: made.release_many(dataset, 1, rng)[0]
     )
-    given = copy.deepcopy(data)
+    given = copy.deepcopy(data) if copied else data
     if isinstance(given, np.ndarray):
         given = np.array(given)
     number = abs(hash(tuple(seed)))

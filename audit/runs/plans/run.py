@@ -27,7 +27,7 @@ from dpverdict.audit.runs.finished_audit import WantedRenderings, read_finished_
 from dpverdict.audit.runs.plans.plan import Plan, PlannedAudit
 from dpverdict.audit.runs.plans.results import AuditResult, PlanResult
 from dpverdict.audit.runs.request import Bar
-from dpverdict.audit.runs.subprocess_audit import audit_from_request
+from dpverdict.audit.runs.subprocesses.audit import audit_from_request
 from dpverdict.audit.trials.atomic_files import hold, remove_left_over
 from dpverdict.audit.trials.journal import Journal
 from dpverdict.checks import check_seed

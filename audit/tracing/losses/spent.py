@@ -13,9 +13,10 @@ from typing import Any, Final, final
 from flint import arb, fmpq
 
 from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
-from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.bounded import BoundedLoss, coarse_lattice
 from dpverdict.audit.losses.closed_form import GaussianLoss, RandomisedResponseLoss
-from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.composition import compose, compose_counted
+from dpverdict.audit.losses.contour.kinds import ProductLoss
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -67,7 +68,7 @@ class Spent:
 
     def by_all_records(self) -> Spent:
         """The same without any gain by samples: a bound for every record, in the sample or not."""
-        found = dataclasses.replace(self, sampled=())
+        found = self.of_all_records()
         for _, one in self.sampled:
             found = found.plus(one)
         return found
@@ -77,64 +78,90 @@ class Spent:
         least = self.gaussian if gaussian is None else min(self.gaussian, gaussian)
         return dataclasses.replace(self, together=together, gaussian=least, jointly=True)
 
-    def losses(self) -> list[PrivacyLoss]:
-        """Losses each of which dominates it: of all draws, and of the bound on their sum."""
+    def forms(self) -> list[Spent]:
+        """What is spent each of which dominates it: by all draws, and by the bound on their sum."""
         plain = dataclasses.replace(self, together=None)
-        largest = self.epsilon()
-        if self.sampled and largest is not None:
-            return [RandomisedResponseLoss(1, largest), plain.loss()]
         whole = dataclasses.replace(plain, gaussian=Fraction(0)).epsilon()
         if self.together is None or whole is None or self.together >= whole:
-            return [plain.loss()]
-        return [Spent(gaussian=self.gaussian, pure=self.together).loss(), plain.loss()]
+            return [plain]
+        return [Spent(gaussian=self.gaussian, pure=self.together), plain]
 
     def loss(self) -> PrivacyLoss:
         """The privacy loss that dominates it."""
-        return _loss(self)
+        first = self.forms()[0]
+        return _composition(first) or first.by_largest_losses()
 
-    def _composed(self) -> PrivacyLoss:
-        parts: list[Any] = []
-        if self.together is not None:
-            return self.losses()[0]
+    def composition(self) -> PrivacyLoss | None:
+        """The composition of all parts; None where it is not known, or its bounds take minutes."""
+        return _composition(self)
+
+    def of_all_records(self) -> Spent:
+        """What is spent by releases of all records, of no sample."""
+        return dataclasses.replace(self, sampled=())
+
+    def parts(self) -> list[tuple[PrivacyLoss, int]]:
+        """The losses that it is composed of, each with how often it occurs."""
+        parts: list[tuple[PrivacyLoss, int]] = []
         if self.laplace:
-            parts.append(LaplaceLoss.grouped(self.laplace))
+            parts.append((LaplaceLoss.grouped(self.laplace), 1))
         if self.gaussian:
-            parts.append(GaussianLoss.from_squared(self.gaussian))
+            parts.append((GaussianLoss.from_squared(self.gaussian), 1))
         pure = self.pure
         for (rate, move), times in self.geometric:
             if move == 1:
-                parts.append(RandomisedResponseLoss(times, rate))
+                parts.append((RandomisedResponseLoss(times, rate), 1))
             elif move <= _LONGEST_MOVE:
-                parts += [_geometric(rate, move)] * times
+                parts.append((_geometric(rate, move), times))
             else:
                 pure += rate * move * times
         if pure:
-            parts.append(RandomisedResponseLoss(1, pure))
-        parts += [BoundedRangeLoss(one) for one in self.ranges]
-        counted = Counter(self.sampled)
-        if len(counted) > MOST_SAMPLES:  # each takes seconds; a record in all samples spends more
-            return self.by_all_records().loss()
-        parts += [poisson_sampled(one.loss(), rate, times) for (rate, one), times in counted.items()]
-        found: PrivacyLoss = parts[0] if len(parts) == 1 else compose(*parts)
-        if self.sampled and _takes_minutes(found):
-            return self._by_largest_losses()
-        epsilon = self.epsilon()
-        if not found.is_certified and epsilon is not None:
-            return RandomisedResponseLoss(1, epsilon)  # it dominates every pair whose largest loss is epsilon
-        return found
+            parts.append((RandomisedResponseLoss(1, pure), 1))
+        parts += [(BoundedRangeLoss(one), times) for one, times in Counter(self.ranges).items()]
+        return parts + [(poisson_sampled(one.loss(), rate), times) for (rate, one), times in self._samples.items()]
 
-    def _by_largest_losses(self) -> PrivacyLoss:
+    @property
+    def _samples(self) -> Counter[tuple[Fraction, Spent]]:
+        return Counter(self.sampled)
+
+    def _composed(self) -> PrivacyLoss | None:
+        composed = (isinstance(one.loss(), BoundedLoss | ProductLoss) for _, one in self.sampled)  # without tails
+        if len(self._samples) > MOST_SAMPLES or any(composed):  # each takes seconds
+            return None
+        parts = self.of_all_records().parts()
+        parts += [(poisson_sampled(one.loss(), rate, times), 1) for (rate, one), times in self._samples.items()]
+        found = parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else compose_counted(parts)
+        return None if (self.sampled and _takes_minutes(found)) or not found.is_certified else found
+
+    def on_lattice(self, coarser: int) -> PrivacyLoss | None:
+        """The loss on one lattice, whose step is so many times the usual one; None where there is none."""
+        parts = self.parts()
+        remove = [(loss.remove if isinstance(loss, AddRemoveLoss) else loss, times) for loss, times in parts]
+        add = [(loss.add if isinstance(loss, AddRemoveLoss) else loss.reversed(), times) for loss, times in parts]
+        orders = [coarse_lattice(one, coarser) for one in (remove, add)]
+        return None if orders[0] is None or orders[1] is None else AddRemoveLoss(remove=orders[0], add=orders[1])
+
+    def by_largest_losses(self) -> PrivacyLoss:
         """A loss that is quick to compute: each sample counts by its largest loss, or as if every record were in it."""
-        found = dataclasses.replace(self, sampled=())
+        found = self.of_all_records()
         steps: list[PrivacyLoss] = []
-        for (rate, one), times in Counter(self.sampled).items():
+        for (rate, one), times in self._samples.items():
             inner = one.epsilon()
             if inner is None:
                 for _ in range(times):
                     found = found.plus(one)
             else:
                 steps.append(RandomisedResponseLoss(times, _sampled_epsilon(rate, inner)))
-        return compose(*([found.loss()] if found != Spent() else []), *steps)
+        whole = found.composition()
+        if whole is None:  # that of a bound on the largest loss of all that is not Gaussian
+            pure = dataclasses.replace(found, gaussian=Fraction(0)).epsilon()
+            whole = Spent(gaussian=found.gaussian, pure=pure or Fraction(0)).composition()
+            assert whole is not None
+        return compose(whole, *steps)
+
+    def by_largest_loss(self) -> PrivacyLoss | None:
+        """The loss of randomised response with its largest loss, which dominates it; None where that is not known."""
+        largest = self.epsilon()
+        return None if largest is None else RandomisedResponseLoss(1, largest)
 
     def epsilon(self) -> Fraction | None:
         """The largest loss, or a bound on it; None where Gaussian noise moves."""
@@ -157,7 +184,7 @@ class Spent:
 
 
 @functools.lru_cache(maxsize=64)
-def _loss(spent: Spent) -> PrivacyLoss:
+def _composition(spent: Spent) -> PrivacyLoss | None:
     """A loss keeps what was computed of it, which for compositions with a sample takes seconds."""
     return spent._composed()  # pyright: ignore[reportPrivateUsage]
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from dpverdict.errors import InvalidValue
 
 
+LARGE: Final = 5 * 10**6
+"""Entries of a frame that is not copied to be held: every trial gets a copy of its own all the same."""
+
+
 def held_safe(data: Any) -> Any:
     """What `fresh` makes inputs of: an array as a copy that cannot be written to, anything else as a copy.
+
+    A large frame is held as it is, as several copies of it would be most of the memory.
 
     Raises:
         InvalidValue: an object that cannot be copied.
     """
     if type(data) is not np.ndarray:
-        return _copied_data(data)
+        large = type(data).__name__ == "DataFrame" and data.shape[0] * data.shape[1] > LARGE
+        return data if large else _copied_data(data)
     records = np.array(data)
     records.flags.writeable = False
     return records.view()  # of an array that cannot be written to: nobody can make it writeable again

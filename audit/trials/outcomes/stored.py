@@ -21,6 +21,10 @@ KINDS: Final = "biufUSmM"
 """Of arrays that are written out: truth values, numbers, short texts and times."""
 LONGEST_TEXT: Final = 4096
 """Bytes of one entry of an array."""
+MOST_READ: Final = 10**6
+"""Entries of a frame whose hash is that of its records as texts."""
+_PART: Final = 50_000
+"""Entries of a column that are texts at one time."""
 
 
 class NotStored(ValueError):
@@ -28,7 +32,15 @@ class NotStored(ValueError):
 
 
 def data_hash(data: Any) -> str:
-    """SHA-256 of the kind and the records of a dataset; where nobody knows them of its form or its representation."""
+    """SHA-256 of the kind and the records of a dataset; where nobody knows them of its form or its representation.
+
+    A frame of more than `MOST_READ` entries is hashed column by column, as it lies in memory: to read each of its
+    entries as text takes minutes and gigabytes.
+    """
+    if _is_frame(data) and data.shape[0] * data.shape[1] > MOST_READ:
+        columns = _hash_of_columns(data)
+        if columns is not None:
+            return columns
     records = records_of(data)
     if records is None:
         try:
@@ -40,6 +52,51 @@ def data_hash(data: Any) -> str:
     for record in records:
         digest.update(f"\0{len(record)}\0{record}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
+
+
+def held_bytes(data: Any) -> int:
+    """How much memory the entries of a frame take, an entry that is an object by its address; 0 of anything else."""
+    if not _is_frame(data):
+        return 0
+    if type(data).__module__.partition(".")[0] == "polars":
+        return int(data.estimated_size())
+    return int(data.memory_usage(index=False, deep=False).sum())
+
+
+def _is_frame(data: Any) -> bool:
+    return type(data).__name__ == "DataFrame" and type(data).__module__.partition(".")[0] in ("pandas", "polars")
+
+
+def _hash_of_columns(frame: Any) -> str | None:
+    """SHA-256 of names, types and entries of the columns, and of the labels of the rows; None where one is unknown."""
+    kind = type(frame)
+    digest = hashlib.sha256(f"columns of {kind.__module__}.{kind.__qualname__} {frame.shape}".encode())
+    polars = kind.__module__.partition(".")[0] == "polars"
+    columns = frame.get_columns() if polars else [frame.iloc[:, i] for i in range(frame.shape[1])]
+    if not polars and not _is_range(frame.index, len(frame)):
+        columns.append(frame.index)
+    for column in columns:
+        digest.update(f"\0{column.name!r}\0{column.dtype}\0".encode("utf-8", "surrogatepass"))
+        numbers = _numbers_of_polars(column) if polars else column.to_numpy() if _has_numbers(column) else None
+        if numbers is not None:
+            digest.update(np.ascontiguousarray(numbers))
+            continue
+        for start in range(0, len(column), _PART):
+            texts = records_of(column[start : start + _PART])
+            if texts is None:
+                return None
+            for text in texts:
+                digest.update(f"\0{len(text)}\0{text}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _has_numbers(column: Any) -> bool:
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufcmM"
+
+
+def _numbers_of_polars(column: Any) -> Any:
+    plain = str(column.dtype).startswith(("Int", "UInt", "Float", "Boolean"))
+    return column.to_numpy() if plain and not column.null_count() else None
 
 
 def written(data: Any) -> dict[str, Any] | None:

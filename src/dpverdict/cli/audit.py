@@ -83,7 +83,7 @@ def audit(
     from dpverdict.audit.runs.finished_audit import WantedRenderings, console_facts
     from dpverdict.audit.runs.plans.renderings import render_junit
     from dpverdict.audit.runs.plans.sarif import alone, render_sarif
-    from dpverdict.audit.runs.subprocess_audit import audit_from_request
+    from dpverdict.audit.runs.subprocesses.audit import audit_from_request
     from dpverdict.errors import InvalidValue
     from dpverdict.proofs.ledger.certificates import sealed
 
@@ -166,11 +166,11 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
     import json
 
     from dpverdict.audit.reports.report import EXIT_CODES
-    from dpverdict.audit.runs.accounts import account_fields, account_page, event_account
+    from dpverdict.audit.runs.accounts import account_fields, account_page, event_account, risk_lines
     from dpverdict.errors import InvalidValue
 
     given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
-    for name in ("mechanism", "claim", "exact_only", "adjacency"):
+    for name in ("mechanism", "claim", "exact_only", "adjacency", "base_rate"):
         given.pop(name, None)
     for name, value in given.items():
         if value is not None:
@@ -186,7 +186,7 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
             witness=lambda: None,
         )
     if not quiet:
-        print_lines(account.summary())
+        print_lines([account.summary(), *risk_lines(account.loss, request.base_rate)])
         with printing():
             if outputs.files:
                 outputs.conclude(_status_in_words(account.status))
@@ -239,7 +239,7 @@ def replay(
     """
     from dpverdict.audit.distinguishing.witness_document import read_witness
     from dpverdict.audit.isolation.process import parse_limits
-    from dpverdict.audit.runs.subprocess_replay import replay_in_subprocess
+    from dpverdict.audit.runs.subprocesses.replay import replay_in_subprocess
 
     document = read_witness(witness)
     with engine_of_options(jobs, dask):

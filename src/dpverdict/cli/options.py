@@ -12,8 +12,9 @@ from typing import Annotated, Any, Final, TypeVar
 
 import typer
 import typer.core
+from msgspec import Struct
 
-from dpverdict.audit.documents.request import AnyRequest, Request, option_of, parts
+from dpverdict.audit.documents.request import Request, option_of, parts
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ def option(name: str, metavar: str, text: str, panel: str) -> typer.models.Optio
     return found
 
 
-def part(kind: type[AnyRequest], name: str) -> typer.models.ParameterInfo:
+def part(kind: type[Struct], name: str) -> typer.models.ParameterInfo:
     """The argument or option of the command line for a part of a request, as `documents.request` says."""
     said = parts(kind)[name]
     if "panel" not in said:
@@ -41,6 +42,7 @@ def part(kind: type[AnyRequest], name: str) -> typer.models.ParameterInfo:
 MechanismName = Annotated[str, part(Request, "mechanism")]
 OwnClaim = Annotated[str | None, part(Request, "claim")]
 Neighbours = Annotated[str | None, part(Request, "neighbours")]
+BaseRate = Annotated[str | None, part(Request, "base_rate")]
 Jobs = Annotated[str | None, option("--jobs", "N", "Worker processes; 1 if not given.", "Machines")]
 Dask = Annotated[
     str | None, option("--dask", "ADDRESS", "Run on the Dask cluster of the scheduler at tcp://host:port.", "Machines")
@@ -67,7 +69,7 @@ Details = Annotated[
 ]
 
 
-def takes(kind: type[AnyRequest]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def takes(kind: type[Struct]) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Give a command one parameter for every part of a request, in the place of its own parameter ``request``.
 
     Nothing is listed twice: a part that is added to the request is an option of the command. A switch that is not
@@ -106,7 +108,7 @@ def takes(kind: type[AnyRequest]) -> Callable[[Callable[..., T]], Callable[..., 
 _SWITCHES: Final = ("tap",)
 
 
-def _parameter_of_part(kind: type[AnyRequest], name: str) -> inspect.Parameter:
+def _parameter_of_part(kind: type[Struct], name: str) -> inspect.Parameter:
     """The parameter of a function of which typer makes the option for a part of a request."""
     said = parts(kind)[name]
     default: object = inspect.Parameter.empty if "panel" not in said else False if name == "exact_only" else None

@@ -217,7 +217,7 @@ def test_an_interrupt_ends_with_130_and_one_line(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpverdict.audit.runs.subprocess_audit.audit_request", interrupted)
+    monkeypatch.setattr("dpverdict.audit.runs.subprocesses.audit.audit_request", interrupted)
     assert main(["audit", "standard-gaussian", "--dim", "3", "--mu", "1"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 
@@ -241,7 +241,7 @@ def test_a_fault_of_the_program_does_not_look_like_a_refutation(
     def faulty(*_: object) -> None:
         raise RuntimeError("planted")
 
-    monkeypatch.setattr("dpverdict.audit.runs.subprocess_audit.audit_request", faulty)
+    monkeypatch.setattr("dpverdict.audit.runs.subprocesses.audit.audit_request", faulty)
     assert main(["audit", "standard-gaussian", "--dim", "3", "--mu", "1"]) == 70
     assert "planted" in capsys.readouterr().err
 

@@ -170,7 +170,7 @@ def test_no_code_of_the_user_writes_the_verdict(
 
 @pytest.mark.parametrize("found", [None, 0, "CERTIFIED", True])
 def test_a_command_that_does_not_end_is_a_fault(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
-    monkeypatch.setattr("dpverdict.audit.runs.subprocess_audit.audit_request", lambda *_: found)
+    monkeypatch.setattr("dpverdict.audit.runs.subprocesses.audit.audit_request", lambda *_: found)
     assert main(BUILT_IN) == 70
 
 

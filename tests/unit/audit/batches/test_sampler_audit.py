@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 import scipy
@@ -15,6 +16,10 @@ from dpverdict.audit.batches.counts import detectable, tails
 from dpverdict.audit.batches.drawn import draw_batches
 from dpverdict.audit.batches.epsilons import Training
 from dpverdict.audit.batches.sampler_audit import SamplerAudit, audit_batches
+from dpverdict.audit.documents.request import SamplerRequest
+from dpverdict.audit.documents.sampler import SamplerDocument
+from dpverdict.audit.documents.schema import json_schema
+from dpverdict.audit.runs.samplers import sampler_fields, sampler_page
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue, MechanismFailure
 
@@ -134,10 +139,30 @@ def test_the_epsilon_of_the_record_that_is_drawn_most_often() -> None:
     drawn = draw_batches(weighted, batches=1000, records=100, seed=2)
     found = audit_batches(drawn, read_claim("poisson", "0.05", None), error_probability=1e-6, training=training)
     claimed, record = found.epsilons
-    assert claimed.lower == claimed.upper == training.poisson(Fraction(1, 20))
+    assert (claimed.lower, claimed.upper) == training.poisson(Fraction(1, 20))
+    assert 0 <= claimed.upper - claimed.lower < 1e-9
     assert "record 3," in record.batches
-    assert claimed.upper < record.lower < training.poisson(Fraction(1, 2)) < record.upper
+    lower, upper = training.poisson(Fraction(1, 2))
+    assert claimed.upper < record.lower < lower <= upper < record.upper
     assert SamplerAudit.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_the_page_shows_what_the_terminal_does_and_no_markup_of_others() -> None:
+    training = Training(noise_multiplier=Fraction(1), steps=10, delta=Fraction(1, 10**5))
+    loader = [list(range(k, k + 10)) for k in range(0, 100, 10)]
+    drawn = draw_batches(lambda: loader, batches=50, records=100, seed=1)
+    claim = read_claim("poisson", "0.1", None)
+    found = audit_batches(drawn, claim, error_probability=1e-6, training=training, seed=1)
+    request = SamplerRequest(loader="<b>.py:make", sampling="poisson", rate="0.1", command="dpverdict audit-sampler")
+    fields = sampler_fields(found, request)
+    assert fields["command"] == "dpverdict audit-sampler --seed 1"
+    page = sampler_page(found, fields)
+    assert "<b>.py" not in page
+    assert "&lt;b&gt;.py:make" in page
+    for told in ("REFUTED", found.claim, *found.instead, *(row.text for row in found.epsilons)):
+        assert told in page
+    for one in found.findings:
+        assert one.words in page
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,10 +171,14 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     command = ["audit-sampler", "loader.py:make", "--records", "100", "--batches", "200", "--seed", "1"]
     assert main([*command, "--sampling", "poisson", "--rate", "0.1", "--json", "out.json"]) == 1
     assert capsys.readouterr().out.startswith("REFUTED\n")
-    assert json.loads(Path("out.json").read_text())["exit_code"] == 1
+    written = json.loads(Path("out.json").read_text())
+    assert written["exit_code"] == 1
+    jsonschema.validate(written, json_schema(SamplerDocument))
     assert main([*command, "--sampling", "shuffle", "--size", "10"]) == 3
     assert capsys.readouterr().out.startswith("INCONCLUSIVE: no deviation found\n")
     assert main([*command, "--sampling", "shuffle"]) == 2
+    assert main(command) == 2
+    assert "error: sampling must be given: add --sampling poisson" in capsys.readouterr().err
     assert main([*command, "--sampling", "shuffle", "--size", "10", "--delta", "1e-5"]) == 2
     assert main(["audit-sampler", "loader.py:fails", "--records", "9", "--sampling", "poisson", "--rate", "0.1"]) == 2
     assert "SystemExit" in capsys.readouterr().err

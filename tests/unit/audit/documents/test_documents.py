@@ -12,12 +12,13 @@ from dpverdict.audit.documents.packet import PacketDocument
 from dpverdict.audit.documents.plan import PlanDocument, PlanEntry, PlanHead
 from dpverdict.audit.documents.report import ReportDocument
 from dpverdict.audit.documents.request import Request, ScoresRequest, option_of, parts
+from dpverdict.audit.documents.sampler import SamplerDocument
 from dpverdict.audit.documents.schema import checked, converted, described, fields_of, json_schema
 from dpverdict.audit.documents.values import Count, Number
 from dpverdict.audit.documents.witness import WitnessDocument
 from dpverdict.errors import InvalidValue
 
-WRITTEN = (ReportDocument, WitnessDocument, PlanDocument, PacketDocument)
+WRITTEN = (ReportDocument, WitnessDocument, PlanDocument, PacketDocument, SamplerDocument)
 READ = (PlanHead, PlanEntry, Request, ScoresRequest)
 
 

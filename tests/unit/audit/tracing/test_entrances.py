@@ -20,10 +20,10 @@ from dpverdict.audit.reports.terminal import report_text
 from dpverdict.audit.reports.to_json import read_schema, render_json
 from dpverdict.audit.runs.traced import report_of
 from dpverdict.audit.tables.schema import TableSchema
-from dpverdict.audit.tracing import spending
 from dpverdict.audit.tracing.certify import certify_function
+from dpverdict.audit.tracing.losses import claims
+from dpverdict.audit.tracing.losses.claims import keeps, nearest_kept
 from dpverdict.audit.tracing.losses.spent import Spent
-from dpverdict.audit.tracing.spending import keeps, nearest_kept
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue, NotCertified
@@ -142,8 +142,8 @@ def overspent(claim: str) -> Fraction:
 
 def test_a_decision_with_a_tolerance_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert overspent("eps=0.3") <= 0
-    monkeypatch.setattr(spending, "_larger", lambda claim, factor: claim)
-    monkeypatch.setattr(spending, "held_to", lambda loss, claim: held_to(loss, PureDP(claim.epsilon * MORE)))
+    monkeypatch.setattr(claims, "_larger", lambda claim, factor: claim)
+    monkeypatch.setattr(claims, "held_to", lambda loss, claim: held_to(loss, PureDP(claim.epsilon * MORE)))
     assert overspent("eps=0.3") > 0
 
 

@@ -211,7 +211,7 @@ def test_a_pair_that_tells_clearly_is_tested_on_fewer_releases() -> None:
     found.statistic = 3.0
     assert releases_for(found) == 4_000
     found.release_seconds = 1.0
-    assert releases_for(found) == 200
+    assert releases_for(found) == 60
 
 
 def test_a_move_beyond_all_that_losses_are_made_for_does_not_end_the_search() -> None:

@@ -25,7 +25,7 @@ from dpverdict.audit.trials.journal import journalled_in
 from dpverdict.errors import DpverdictError
 from dpverdict.numerics.stages import begin_stage
 
-ENTRY: Final = "dpverdict.audit.runs.subprocess_work:work"
+ENTRY: Final = "dpverdict.audit.runs.subprocesses.work:work"
 
 
 class AuditFailed(DpverdictError):

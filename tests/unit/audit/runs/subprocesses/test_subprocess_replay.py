@@ -9,7 +9,7 @@ import pytest
 from dpverdict.audit.distinguishing.witness_document import read_witness
 from dpverdict.audit.isolation.process import NO_LIMITS
 from dpverdict.audit.runs.replay import replay_from_request
-from dpverdict.audit.runs.subprocess_replay import _replay_of, replay_in_subprocess, work
+from dpverdict.audit.runs.subprocesses.replay import _replay_of, replay_in_subprocess, work
 from dpverdict.cli.application import main
 from dpverdict.errors import MechanismFailure
 

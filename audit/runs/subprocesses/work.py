@@ -1,4 +1,4 @@
-"""The other side of `subprocess_audit`: what the process of one audit does."""
+"""The other side of `audit`: what the process of one audit does."""
 
 from __future__ import annotations
 

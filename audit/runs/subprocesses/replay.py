@@ -10,13 +10,13 @@ from dpverdict.audit.isolation.code_snapshot import CodeSnapshot
 from dpverdict.audit.isolation.imports import refuse_shared_names
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, run_isolated
 from dpverdict.audit.runs.replay import Replay, replay_from_request
-from dpverdict.audit.runs.subprocess_audit import AuditFailed, engine_fields
+from dpverdict.audit.runs.subprocesses.audit import AuditFailed, engine_fields
 from dpverdict.audit.trials.catalogue import names_foreign_code
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 
-ENTRY: Final = "dpverdict.audit.runs.subprocess_replay:work"
+ENTRY: Final = "dpverdict.audit.runs.subprocesses.replay:work"
 
 
 def replay_in_subprocess(document: Mapping[str, Any], limits: Limits = NO_LIMITS, **words: Any) -> Replay:

@@ -9,7 +9,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.runs.finished_audit import WantedRenderings
 from dpverdict.audit.runs.request import Request
 from dpverdict.audit.runs.scores import ScoresRequest
-from dpverdict.audit.runs.subprocess_audit import AuditFailed, audit_from_request, audit_in_subprocess, runs_user_code
+from dpverdict.audit.runs.subprocesses.audit import AuditFailed, audit_from_request, audit_in_subprocess, runs_user_code
 from dpverdict.errors import DpverdictError, MechanismFailure
 
 CODE = """

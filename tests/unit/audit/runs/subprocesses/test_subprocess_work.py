@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.runs.request import Request
-from dpverdict.audit.runs.subprocess_work import REST, work
+from dpverdict.audit.runs.subprocesses.work import REST, work
 from dpverdict.audit.trials.journal import Journal
 
 CODE = """
