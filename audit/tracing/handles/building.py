@@ -104,7 +104,9 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _dpv_added_at(self, function: Any, target: Any, places: Any, values: Any) -> None:
         """np.add.at(counts, cells, values), of a cell for each record."""
-        cells: Any = array_of(settled(places)) if isinstance(places, Followed) or hasattr(places, "_dpv_array") else None
+        cells: Any = (
+            array_of(settled(places)) if isinstance(places, Followed) or hasattr(places, "_dpv_array") else None
+        )
         if function is not np.add or target is not self or cells is None or self._dpv_plain.ndim != 1:
             _refuse(f"np.{function.__name__}.at of another kind", "write np.bincount(cells, weights, minlength=k)")
         weights, size = settled(values), len(self)
