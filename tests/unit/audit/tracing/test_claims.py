@@ -122,3 +122,9 @@ def test_a_divergence_of_a_sampled_release_is_at_most_that_of_all_records(claim:
     assert keeps([sampled], parse_guarantee(claim))
     step = poisson_sampled(GAUSSIAN.loss(), TENTH)
     assert step.certified_delta(1).upper < GAUSSIAN.loss().certified_delta(1).lower
+
+
+@pytest.mark.parametrize("claim", ["eps=1", "eps=1, delta=1e-5", "mu=1", "rho=1", "order=2, eps=1"])
+def test_noise_that_is_next_to_nothing_keeps_no_claim(claim: str) -> None:
+    assert not keeps([Spent(laplace=((Fraction(10**11), 1),))], parse_guarantee(claim))
+    assert not keeps([Spent(sampled=((TENTH, Spent(laplace=((Fraction(10**11), 1),))),))], parse_guarantee(claim))
