@@ -93,7 +93,8 @@ class MixtureMoments:
         """About log of ``beyond``/M(c), at heights of shape (n,)."""
         own = float(np.logaddexp.reduce(self._heights(centre)))
         found = np.stack([self._log_shifted(centre, shift, heights) for shift in self._lines()]).min(axis=0)
-        return np.minimum(found - own, 0.0)
+        beyond: Array = np.minimum(found - own, 0.0)
+        return beyond
 
     def _lines(self) -> list[float]:
         found: list[float] = np.geomspace(0.004, 0.9 * _ANGLE / max(self._a, self._b), _SHIFTS).tolist()
@@ -232,7 +233,7 @@ def _alias(slack: arb, width: arb, spacing: float) -> arb:
 
 def log_mixture(components: Sequence[Component], z: Any) -> Any:
     """log of the sum of w exp(m z - m^2/2), in float64: at z of shape (n,), real or complex."""
-    table = np.stack([math.log(w) + float(m) * z - float(m) ** 2 / 2 for w, m in components])
+    table: Any = np.stack([math.log(w) + float(m) * z - float(m) ** 2 / 2 for w, m in components])
     top = table.real.max(axis=0)
     return top + np.log(np.exp(table - top).sum(axis=0))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -104,11 +104,11 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _dpv_added_at(self, function: Any, target: Any, places: Any, values: Any) -> None:
         """np.add.at(counts, cells, values), of a cell for each record."""
-        cells: Any = (
-            array_of(settled(places)) if isinstance(places, Followed) or hasattr(places, "_dpv_array") else None
-        )
-        if function is not np.add or target is not self or cells is None or self._dpv_plain.ndim != 1:
+        of_data = isinstance(places, Followed) or hasattr(places, "_dpv_array")
+        if function is not np.add or target is not self or not of_data or self._dpv_plain.ndim != 1:
             _refuse(f"np.{function.__name__}.at of another kind", "write np.bincount(cells, weights, minlength=k)")
+        cells: Any = array_of(settled(places))
+        found: Any
         weights, size = settled(values), len(self)
         if isinstance(weights, Released):
             _refuse("data together with a noisy value", "use public numbers")
@@ -192,7 +192,7 @@ def _plainly(found: Any) -> Any:
     return getattr(found, "_dpv_value", 0) if isinstance(found, Followed | Released) else found
 
 
-def _refuse(what: str, remedy: str) -> Any:
+def _refuse(what: str, remedy: str) -> NoReturn:
     tape = current()
     assert tape is not None
     tape.refuse(what, remedy)
