@@ -4,8 +4,8 @@
     python benchmarks/search_peers.py --auditorium VENV/bin/python --recorder VENV/bin/python --out search.json
 
 The peers are run by interpreters of their own, as DP-Auditorium needs TensorFlow; one that cannot import its auditor is
-left out with a message. DP-Auditorium is not on PyPI: take `python/dp_auditorium` of github.com/google/differential-privacy
-and set PYTHONPATH to it; dp-recorder is github.com/ObliviousAI/dp-recorder.
+left out with a message. Neither is on PyPI: DP-Auditorium is `python/dp_auditorium` of
+github.com/google/differential-privacy (set PYTHONPATH to it), dp-recorder is github.com/ObliviousAI/dp-recorder.
 
 Each is run as its own example runs it:
   dpverdict       searches the table for 20 seconds, and tests the pair that is left at error probability 1e-6

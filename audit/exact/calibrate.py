@@ -65,7 +65,7 @@ class Calibration:
 
 
 def calibrate(
-    make: Callable[[float], StructuredMechanism], claim: Guarantee | str, *, releases: int = 1
+    make: Callable[[float], StructuredMechanism], claim: Guarantee | str, *, releases: int = 1, width: float = 0.0
 ) -> Calibration:
     """The least float64 scale at which a mechanism keeps a claim, certified, with one step less that does not.
 
@@ -73,6 +73,7 @@ def calibrate(
         make: a scale to the mechanism, which spends less the larger the scale is.
         claim: of any kind, also as text; for all releases together.
         releases: how many, at least 1.
+        width: how far below the scale one that does not keep the claim may be, relatively; 0 for the nearest one.
 
     Raises:
         InvalidValue: no scale from 2^-100 to 2^100 keeps the claim for certain, or all do.
@@ -103,7 +104,7 @@ def calibrate(
         low, high = low / 2, low
         if low < 2.0**-100:
             raise InvalidValue("claim", guarantee.describe(), "one that some scale breaks", "nothing is to be found")
-    width = make(high).calibration_width
+    width = max(width, make(high).calibration_width)
     if isinstance(guarantee, GaussianDP) and not isinstance(account(high).loss, GaussianLoss):
         width = max(width, 2.0**-34)  # of the least mu of other laws, an enclosure is known that is this wide
     low, high = bisected(

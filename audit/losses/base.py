@@ -321,7 +321,11 @@ class PrivacyLoss(ABC):
         """What a notebook shows."""
         from dpverdict.cards import framed
 
-        return framed(f"<strong>{escape(str(self))}</strong>", curves=[curves_of(self, None)])
+        following = (
+            "Next: loss.epsilon(1e-6), loss * 30 for 30 releases, loss.risk('0.001') for a person, loss.plot('mu=1')."
+        )
+        said = f"<strong>{escape(str(self))}</strong>", f"<div>{escape(following)}</div>"
+        return framed(*said, curves=[curves_of(self, None)])
 
     # what it means for somebody ---------------------------------------------------------------------------------------
 

@@ -34,6 +34,13 @@ MARKS: Final = {"CERTIFIED": "\N{CHECK MARK}", "REFUTED": "\N{BALLOT X}", "INCON
 DECISIONS: Final = {"CERTIFIED": "release", "REFUTED": "do not release", "INCONCLUSIVE": "not shown"}
 """What a status means for the release, if the promise that was audited is the one that is wanted."""
 
+NEXT_STEPS: Final = {
+    "CERTIFIED": "Next: release it, and keep the certificate with it. What it means for a person: risk('0.001').",
+    "REFUTED": "Next: do not release it. The neighbours that break the promise stand above; mend it, and ask again.",
+    "INCONCLUSIVE": "Next: take it for not shown. Ask with more samples, or about a mechanism of known structure.",
+}
+"""What to do about a status, the last line of a card."""
+
 STATUS_COLORS: Final = {"CERTIFIED": "#15803d", "REFUTED": "#b91c1c", "INCONCLUSIVE": "#854d0e"}
 """Behind the status, which is written in white."""
 
@@ -73,6 +80,7 @@ def card(
     claims = f"<strong>{escape(name)}</strong> claims <strong>{escape(claim)}</strong>"
     lines = [f'<div style="margin:0 0 .4em">{badge} {claims}</div>', f"<div>{escape(answer)}</div>"]
     lines += [table(kind, (), rows.items()) for kind, rows in evidence.items() if rows]
+    lines.append(f'<div style="margin:.7em 0 0">{escape(NEXT_STEPS[status])}</div>')
     return framed(*lines, curves=curves)
 
 

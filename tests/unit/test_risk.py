@@ -147,8 +147,12 @@ def test_a_wrong_computation_is_found(fault: str, monkeypatch: pytest.MonkeyPatc
     else:
         monkeypatch.setattr(FiniteLoss, "reversed", lambda self: self)
     with pytest.raises(AssertionError):
-        for p, q in ((P, Q), (Q, P)):  # of which one is the worse
-            check_against_every_test(FiniteLoss(p, q).risk("1/10"), p, q)
+        check_both_ways()
+
+
+def check_both_ways() -> None:
+    for p, q in ((P, Q), (Q, P)):  # of which one is the worse
+        check_against_every_test(FiniteLoss(p, q).risk("1/10"), p, q)
 
 
 # normal laws, in closed form -----------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def _hash_of_columns(frame: Any) -> str | None:
         digest.update(f"\0{column.name!r}\0{column.dtype}\0".encode("utf-8", "surrogatepass"))
         numbers = _numbers_of_polars(column) if polars else column.to_numpy() if _has_numbers(column) else None
         if numbers is not None:
-            digest.update(np.ascontiguousarray(numbers))
+            digest.update(np.ascontiguousarray(numbers).view(np.uint8).data)
             continue
         for start in range(0, len(column), _PART):
             texts = records_of(column[start : start + _PART])

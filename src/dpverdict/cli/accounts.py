@@ -1,4 +1,4 @@
-"""``dpverdict compose``, ``calibrate``, ``curve``: what is spent, the least noise of a claim, and certified curves."""
+"""``dpverdict compose``, ``calibrate``, ``compare``, ``curve``: what is spent, the least noise, and curves."""
 
 from __future__ import annotations
 
@@ -105,6 +105,41 @@ def calibrate(
     found = calibrated(mechanism, parameters(context), claim, releases)
     print_lines([*found.summary().splitlines(), *risk_lines(found.loss, base_rate)])
     return CommandResult(code=0)
+
+
+@exit_with
+def compare(
+    context: typer.Context,
+    mechanism: Annotated[
+        list[str],
+        typer.Argument(metavar="MECHANISMS...", help="Names that `dpverdict list` shows.", show_default=False),
+    ],
+    claim: Claim,
+    base_rate: BaseRate = None,
+    json: Annotated[Path | None, option("--json", "FILE", "Write the table as JSON.", "Output")] = None,
+    report: Annotated[
+        Path | None, option("--report", "FILE", "Write the table and the curves as one HTML page.", "Output")
+    ] = None,
+) -> CommandResult:
+    """Several mechanisms at one claim: the least noise of each, its errors, and the curves in one picture.
+
+    What they have in common, such as --dim, is given once, to each that takes it. The noise is certified to keep the
+    claim; errors are means over releases. A mechanism that cannot keep the claim says why.
+
+    For example: dpverdict compare laplace standard-gaussian correlated-gaussian --claim "eps=1, delta=1e-6" --dim 10
+
+    Exit codes: 0 all keep the claim, 2 usage error, 3 some cannot.
+    """
+    from dpverdict.audit.comparisons.at_one_claim import compare_mechanisms
+
+    with Outputs(json=json, report=report) as outputs:
+        found = compare_mechanisms(mechanism, parameters(context), claim, base_rate)
+        outputs.write(json=found.json, report=found.page)
+    print_lines(found.text())
+    with printing():
+        if outputs.files:
+            outputs.conclude("compared")
+    return CommandResult(code=3 if found.failed else 0)
 
 
 @exit_with
