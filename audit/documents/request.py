@@ -195,6 +195,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "P",
             "Say how often an attacker is right who suspects this share of people: 0.001 is 1 in 1000.",
             "Audit",
+            brief="Risk to one suspected at this rate, such as 0.001.",
         ),
     ] = None
     options: Mapping[str, str | None] = {}
