@@ -35,6 +35,7 @@ from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.numerics.text import whole_number
+from dpverdict.suggestions import nearest
 
 MOST_EVENTS: Final = 10**7
 """Applications of mechanisms that are composed, at most."""
@@ -104,7 +105,8 @@ def loss_from_event(
         event = read_event(event)
     known = RELATIONS.get(relation.strip().lower().replace("_", "-")) if isinstance(relation, str) else relation
     if not isinstance(known, NeighboringRelation):
-        raise InvalidValue("relation", relation, "a neighbouring relation", f"write one of {', '.join(RELATIONS)}")
+        remedy = f"{nearest(str(relation), RELATIONS)}write one of {', '.join(RELATIONS)}"
+        raise InvalidValue("relation", relation, "a neighbouring relation", remedy)
     return _Reader(known, noise_relative_to).loss(event, "event")
 
 

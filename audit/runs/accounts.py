@@ -36,6 +36,7 @@ from dpverdict.risk import Risk
 LONGEST_EVENT: Final = 1 << 24
 """Bytes of a file with an event, at most."""
 
+_FOR_EXAMPLE: Final = 'write for example "30 x gaussian sigma=20 sensitivity=1"'
 _COUNTED: Final = re.compile(r"\s*(?:(\S+)\s+x\s+)?(\S.*)", re.DOTALL)
 
 
@@ -260,9 +261,11 @@ def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable
     """What is written about one sort of release: its words, how often it runs, and what it spends."""
     matched = _COUNTED.fullmatch(text)
     if matched is None:
-        raise InvalidValue("release", text, "a mechanism", 'write for example "30 x gaussian sigma=20 sensitivity=1"')
+        raise InvalidValue("release", text, "a mechanism", _FOR_EXAMPLE)
     times, what = matched.group(1) or "1", matched.group(2).strip()
-    count = whole_number(times, "releases", at_least=1, at_most=MOST_RELEASES)
+    if not re.fullmatch(r"[-+\d.eE]+", times):
+        raise InvalidValue("release", text, "a number of times, x, and a mechanism", _FOR_EXAMPLE)
+    count = whole_number(times, f"releases of {what.split()[0]}", at_least=1, at_most=MOST_RELEASES)
     if names_an_event(what):
         return what, count, Spendable.of(event_loss(what, adjacency))
     name, *words = what.split()
@@ -271,7 +274,13 @@ def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable
         parameter, _, value = word.partition("=")
         given[parameter.replace("-", "_")] = value
     if not all("=" in word for word in words) or len(given) < len(words):
-        raise InvalidValue("release", what, "a name and parameters, each once", "write sigma=20 sensitivity=1")
+        raise InvalidValue("release", text, "a name and parameters, each once", _FOR_EXAMPLE)
+    if listed := next((word for word in words if word.endswith((",", ";"))), None):
+        remedy = f"write {listed.rstrip(',;')}, without a comma"
+        raise InvalidValue("release", text, "a name and parameters with spaces between them", remedy)
+    if names_a_callable(name):
+        remedy = f"of a function nothing is known that could be added; {_FOR_EXAMPLE}"
+        raise InvalidValue("release", name, "a mechanism that dpverdict list shows", remedy)
     return what, count, Spendable.of(find_mechanism(name, given).mechanism)
 
 
@@ -286,6 +295,9 @@ def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases:
     loaded = load_callable(name, name="mechanism") if names_a_callable(name) else None
     kind = loaded if isinstance(loaded, type) and issubclass(loaded, StructuredMechanism) else scaled.get(name)
     if kind is None or kind.scaled_by is None:
+        if names_a_callable(name):
+            remedy = "add --schema patients.toml; dpverdict schema TABLE --out patients.toml writes one"
+            raise InvalidValue("schema", None, "given for a function, of the table that it takes", remedy)
         raise InvalidValue("mechanism", name, f"one of {', '.join(scaled)}", "others are made for a claim by an audit")
     scale = kind.scaled_by
     if scale in given:

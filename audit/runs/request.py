@@ -66,7 +66,7 @@ from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacen
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import rounded_text, whole_number
 from dpverdict.risk import checked_base_rate
-from dpverdict.suggestions import listed
+from dpverdict.suggestions import listed, nearest
 
 SEARCH_SHARE: Final = 0.25
 """Of the samples: spent on the search, and never used to test the claim."""
@@ -98,10 +98,10 @@ def search_from_request(
     seed: int,
 ) -> tuple[NeighbourSearch, int]:
     """The search, and the samples that are left for the test."""
+    table = parse_table(text)
     if adjacency is None:
         remedy = "add --adjacency add-or-remove-one or --adjacency replace-one: it changes what is claimed"
         raise InvalidValue("adjacency", None, "given with --search", remedy)
-    table = parse_table(text)
     if table is not None:
         spent = int(SEARCH_SHARE * samples)
         found = search_records(
@@ -337,7 +337,7 @@ def numbers_of(text: str | None) -> NumbersUnderClaim:
     """What the claim is about, of its name."""
     known = [numbers.value for numbers in NumbersUnderClaim]
     if text is not None and text not in known:
-        remedy = "real rounds every output before it is looked at, double searches the low bits"
+        remedy = f"{nearest(text, known)}real rounds every output before it is looked at, double searches the low bits"
         raise InvalidValue("numbers", text, f"one of {', '.join(known)}", remedy)
     return NumbersUnderClaim.RELEASED if text is None else NumbersUnderClaim(text)
 

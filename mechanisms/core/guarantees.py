@@ -18,8 +18,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, final, overload
+from typing import TYPE_CHECKING, Final, TypeAlias, final, overload
 
 import numpy as np
 
@@ -466,7 +467,6 @@ def parse_guarantee(text: str) -> Guarantee:
     >>> parse_guarantee("epsilon=1, delta=1e-6") == ApproximateDP(1, "1e-6")
     True
     """
-    remedy = "write mu=1, eps=1, 'eps=1, delta=1e-6', rho=0.5 or 'order=8, eps=1'"
     parts: dict[str, str] = {}
     bare = _TWO_NUMBERS.fullmatch(text)
     if bare is not None:
@@ -475,9 +475,9 @@ def parse_guarantee(text: str) -> Guarantee:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         name = {"eps": "epsilon", "alpha": "order"}.get(key.lower(), key.lower())
         if not equals or name in parts:
-            raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+            raise InvalidValue("claim", text, "a guarantee such as mu=1", _remedy(text))
         if re.search(r"\s\w+\s*=", value):
-            raise InvalidValue("claim", text, "parts with commas between them", f"write {', '.join(text.split())!r}")
+            raise InvalidValue("claim", text, "parts with commas between them", _remedy(text))
         parts[name] = value
     match parts:
         case {"mu": mu} if len(parts) == 1:
@@ -491,7 +491,40 @@ def parse_guarantee(text: str) -> Guarantee:
         case {"order": order, "epsilon": epsilon} if len(parts) == 2:
             return RenyiDP(order, epsilon)
         case _:
-            raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+            raise InvalidValue("claim", text, "a guarantee such as mu=1", _remedy(text))
+
+
+_KINDS: Final = "write mu=1, eps=1, 'eps=1, delta=1e-6', rho=0.5 or 'order=8, eps=1'"
+_MEANT: Final = {"zcdp": "rho", "cdp": "rho", "gdp": "mu", "renyi": "order", "rdp": "order", "epsilon": "eps"}
+"""Other words for a part of a claim."""
+
+
+def _remedy(text: str) -> str:
+    """What a claim that cannot be read was probably meant to be, and what can be written."""
+    number = r"[\d.]+(?:e[+-]?\d+)?"
+    if re.fullmatch(number, text.strip()):
+        return f"did you mean eps={text.strip()}? {_KINDS}"
+    if comma := re.fullmatch(r"\s*(\w+)\s*=\s*(\d+),(\d+)\s*", text):
+        return f"did you mean {comma[1]}={comma[2]}.{comma[3]}? {_KINDS}"
+    parts = re.findall(rf"([a-z]+)\s*(?:[=:<>≤~]=?)?\s*({number})?", re.sub(r"\band\b", ",", text.lower()))
+    known = ("mu", "rho", "eps", "delta", "order")
+    found: dict[str, str] = {}
+    for word, value in parts:
+        name = word if word in known else _MEANT.get(word) or next(iter(get_close_matches(word, known, 1, 0.5)), None)
+        if name is not None:
+            found.setdefault(name, value or {"delta": "1e-6", "order": "8"}.get(name, "1"))
+    if float(found.get("delta", 0)) >= 1:
+        found["delta"] = "1e-6"
+    if "delta" in found or "order" in found:
+        found.setdefault("eps", "1")
+    ways = [
+        ", ".join(f"{name}={found[name]}" for name in whole)
+        for whole in (("eps", "delta"), ("order", "eps"), ("mu",), ("rho",), ("eps",))
+        if found.keys() >= set(whole)
+    ]
+    if len(ways) > 1 and ways[0].startswith(("eps", "order")):
+        ways = [way for way in ways if not way.startswith("eps=") or "," in way]
+    return f"did you mean {' or '.join(map(repr, ways))}? {_KINDS}" if ways else _KINDS
 
 
 @curves_of.register(ImpliedCurves)

@@ -51,14 +51,14 @@ def audit(
     json: JsonReport = None,
     witness: Annotated[
         Path | None,
-        option("--witness", "FILE", "Write what refutes the claim, if anything does, for replay.", "Output"),
+        option("--witness", "FILE", "Write what refutes the claim, for dpverdict replay.", "Output"),
     ] = None,
     report: HtmlReport = None,
     junit: Junit = None,
     sarif: Sarif = None,
     certificate: Annotated[
         Path | None,
-        option("--certificate", "FILE", "Write what the exact verdict rests on, for dpverdict check.", "Output"),
+        option("--certificate", "FILE", "Write what the verdict rests on, for dpverdict check.", "Output"),
     ] = None,
     details: Details = False,
     quiet: Quiet = False,
