@@ -387,7 +387,7 @@ def poisson_replaced(*, noise_multiplier: Exact, sampling_probability: Exact, st
 
     >>> loss = poisson_replaced(noise_multiplier=1, sampling_probability="0.01")
     >>> round(loss.delta("0.1"), 9)
-    0.000149267
+    9.3318e-05
     """
     s, q = check_positive(noise_multiplier, "noise_multiplier"), exactly(sampling_probability, name="rate")
     if not 0 <= q <= 1:
