@@ -277,7 +277,7 @@ def compare_mechanisms(
         said = "; ".join(f"{one.name} {one.relation}" for one in kept)
         notes.append(f"They are not about the same neighbours: {said}.")
     elif relations:
-        notes.append(f"Neighbours: {relations.pop()}. The step below each: dpverdict calibrate NAME.")
+        notes.append(f"Neighbours: {relations.pop()}.")
     bounds = [one.name for one in kept if not one.attained]
     if bounds:
         notes.append(f"Of {', '.join(bounds)} less noise may do: only a bound is known.")

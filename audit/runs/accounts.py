@@ -23,7 +23,7 @@ from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.reports.html import render_answer
 from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
 from dpverdict.audit.reports.report import EXIT_CODES
-from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
+from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option, takes
 from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.balls import Enclosure, exactly
 from dpverdict.errors import InvalidValue
@@ -291,19 +291,20 @@ def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases:
         InvalidValue: a mechanism that no scale is found for, its scale among the words, or a claim it cannot keep.
     """
     given = {parameter: word for parameter, word in words.items() if word is not None}
-    scaled = {known: kind for known, kind in mechanism_classes().items() if kind.scaled_by is not None}
+    # the noise of others follows from what they are to keep, such as mu: they take no scale
+    scaled = {one: kind for one, kind in mechanism_classes().items() if kind.scaled_by and takes(one, kind.scaled_by)}
     loaded = load_callable(name, name="mechanism") if names_a_callable(name) else None
     kind = loaded if isinstance(loaded, type) and issubclass(loaded, StructuredMechanism) else scaled.get(name)
     if kind is None or kind.scaled_by is None:
         if names_a_callable(name):
             remedy = "add --schema patients.toml; dpverdict schema TABLE --out patients.toml writes one"
             raise InvalidValue("schema", None, "given for a function, of the table that it takes", remedy)
-        raise InvalidValue("mechanism", name, f"one of {', '.join(scaled)}", "others are made for a claim by an audit")
+        remedy = f"dpverdict compare {name} --claim ... finds the least noise of the others"
+        raise InvalidValue("mechanism", name, f"one of {', '.join(scaled)}", remedy)
     scale = kind.scaled_by
     if scale in given:
         raise InvalidValue(scale, given[scale], "left out: it is what is to be found", f"drop {option(scale)}")
-    takes = {parameter.name for parameter in kind.parameters}
-    if "sensitivity" in takes and "sensitivity" not in given:
+    if "sensitivity" in {parameter.name for parameter in kind.parameters} and "sensitivity" not in given:
         remedy = "add --sensitivity: how far one record moves the statistic"
         raise InvalidValue("sensitivity", None, f"given for {name}", remedy)
 

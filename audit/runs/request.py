@@ -84,7 +84,10 @@ def parse_domain(text: str) -> tuple[Domain, int]:
     remedy = "write binary:20 for 20 entries 0 or 1, unit:20 for 20 numbers from 0 to 1, table:0..100? for a column"
     if not colon or kind not in ("binary", "unit"):
         raise InvalidValue("search", text, "a domain of records", remedy)
-    dim = whole_number(size, "search", at_least=1)
+    try:
+        dim = whole_number(size, "search", at_least=1)
+    except InvalidValue:
+        raise InvalidValue("search", text, "a domain of records", remedy) from None
     return ("binary" if kind == "binary" else "unit"), dim
 
 
