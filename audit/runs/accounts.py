@@ -278,7 +278,7 @@ def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable
     if listed := next((word for word in words if word.endswith((",", ";"))), None):
         remedy = f"write {listed.rstrip(',;')}, without a comma"
         raise InvalidValue("release", text, "a name and parameters with spaces between them", remedy)
-    if names_a_callable(name):
+    if names_a_callable(name) and not isinstance(load_callable(name, name="mechanism"), type):
         remedy = f"of a function nothing is known that could be added; {_FOR_EXAMPLE}"
         raise InvalidValue("release", name, "a mechanism that dpverdict list shows", remedy)
     return what, count, Spendable.of(find_mechanism(name, given).mechanism)

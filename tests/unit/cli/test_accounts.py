@@ -103,4 +103,4 @@ def test_every_command_that_shows_a_loss_says_the_risk(command: list[str], capsy
     assert "attacker who suspects 1 in 1000" in said
     assert "false alarms it finds at most" in said
     assert main([*command, "--base-rate", "1"]) == 2
-    assert "base_rate" in capsys.readouterr().err
+    assert "--base-rate='1'" in capsys.readouterr().err
