@@ -61,7 +61,7 @@ class ReplacedInBatch(BallLoss):
     symmetric = True
 
     def __init__(self, one_sided: PrivacyLoss) -> None:
-        self.one_sided = one_sided
+        self.one_sided: PrivacyLoss = one_sided
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from dpverdict.audit.documents.request import Request, parts
 from dpverdict.errors import DpverdictError
 from dpverdict.suggestions import close_to, listed, nearest
 
@@ -142,8 +143,10 @@ def _missing(error: Any, known: Sequence[Any], path: str) -> str:
     missing = [one for one in known if one.required and one.name not in error.ctx.params] or [error.param]
     names = listed([one.opts[0] if one.param_type_name == "option" else one.metavar for one in missing])
     (only,) = missing if len(missing) == 1 else (None,)
-    what = "" if only is None or not getattr(only, "help", None) else f": {' '.join(only.help.split())}"
-    return f"{names} must be given{what.rstrip('.') or ''}; {path} --help has an example"
+    # older versions of typer have no help of an argument that is left out of the list of them
+    said = "" if only is None else getattr(only, "help", None) or parts(Request).get(only.name, {}).get("text", "")
+    what = f": {' '.join(said.split())}" if said else ""
+    return f"{names} must be given{what.rstrip('.')}; {path} --help has an example"
 
 
 def _instead_of(extra: str, arguments: Sequence[str], known: Sequence[Any], path: str) -> str:

@@ -268,7 +268,13 @@ class CountsByLabel(PandasHandle):
     def _which(self, *args: Any) -> NoReturn:
         self._no("which labels occur in the data", "write counts.get(label, 0) for public labels")
 
-    __getitem__ = __contains__ = __iter__ = __len__ = keys = items = values = _which
+    __getitem__: Callable[..., NoReturn] = _which
+    __contains__: Callable[..., NoReturn] = _which
+    __iter__: Callable[..., NoReturn] = _which
+    __len__: Callable[..., NoReturn] = _which
+    keys: Callable[..., NoReturn] = _which
+    items: Callable[..., NoReturn] = _which
+    values: Callable[..., NoReturn] = _which
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
