@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dpverdict.audit.documents.request import Request, parts
+from dpverdict.audit.documents.request import Request, names_a_callable, parts
 from dpverdict.errors import DpverdictError
 from dpverdict.suggestions import close_to, listed, nearest
 
@@ -151,7 +151,7 @@ def _missing(error: Any, known: Sequence[Any], path: str) -> str:
 
 def _instead_of(extra: str, arguments: Sequence[str], known: Sequence[Any], path: str) -> str:
     """What is to be done with a word that stands after no option and is no argument of the command."""
-    words = extra.split()
+    words = extra.split() or [""]
     options = [name for one in known for name in one.opts]
     if "--claim" in options and re.match(r"(eps|epsilon|mu|rho|order|delta)\s*=", words[0]):
         return f'a claim follows its option: --claim "{extra}"'
@@ -180,7 +180,6 @@ def _instead_of_command(word: str, arguments: Sequence[str], context: Any) -> st
     if path == "dpverdict":
         if word.lower() in _OTHER_WORDS:
             return f": did you mean {_OTHER_WORDS[word.lower()]}?"
-        from dpverdict.audit.documents.request import names_a_callable
         from dpverdict.audit.trials.catalogue import mechanism_classes
 
         if word in mechanism_classes() or names_a_callable(word):
