@@ -316,6 +316,11 @@ def option_of(kind: type[Struct], name: str) -> str:
     return found
 
 
+def with_seed(command: str | None, given: str | None, seed: int) -> str | None:
+    """The command line that draws the same numbers again: with the seed that was drawn, if none was given."""
+    return command if command is None or given is not None else f"{command} --seed {seed}"
+
+
 def names_a_callable(text: str) -> bool:
     """Whether ``text`` reads ``module:function`` or ``path/file.py:function``."""
     module, colon, name = text.rpartition(":")

@@ -31,6 +31,7 @@ from dpverdict.audit.documents.request import (
     Request,
     names_a_callable,
     option_of,
+    with_seed,
 )
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
@@ -423,9 +424,7 @@ def _check_black_box(request: Request) -> None:
 
 
 def _with_seed(request: Request, seed: int) -> str | None:
-    if request.command is None or request.exact_only or request.seed is not None:
-        return request.command
-    return f"{request.command} --seed {seed}"
+    return request.command if request.exact_only else with_seed(request.command, request.seed, seed)
 
 
 def report_witness(report: Report, request: Request) -> dict[str, Any] | None:

@@ -25,7 +25,6 @@ _OTHER_WORDS: Final = {
     "sampler": "audit-sampler",
     "plan": "run",
     "noise": "calibrate",
-    "compare": "curve",
     "version": "--version",
 }
 """What a command may be called by those who look for it."""
@@ -36,19 +35,21 @@ def in_words_of_the_line(error: DpverdictError, arguments: Sequence[str]) -> str
 
     The error of a process of its own arrives as its message: that is what is read.
     """
+    from dpverdict.audit.trials.catalogue import option as option_for
+
     message, typed = str(error), _typed(arguments)
     given = re.match(r"(\w+)=(.+?) must be (.*)", message)
     if given is None:
         missing = re.match(r"(\w+) must be given", message)
-        option = "--" + missing[1].lower().replace("_", "-") if missing else ""
+        option = option_for(missing[1]) if missing else ""
         known = missing and (f"add {option}" in message or _of_a_mechanism(missing[1], arguments))
         return option + message.removeprefix(missing[1]) if missing and known else message
     name, shown, requirement = given.groups()
     if shown == "None" and _of_a_mechanism(name, arguments):
-        option = "--" + name.lower().replace("_", "-")
+        option = option_for(name)
         return f"{option} must be given: {requirement}"
     value = shown[1:-1] if shown.startswith(("'", '"')) else shown
-    option = "--adjacency" if name == "relation" else "--" + name.lower().replace("_", "-")
+    option = "--adjacency" if name == "relation" else option_for(name)
     claim = typed.get("--claim")
     if claim is not None and name in _OF_CLAIMS and typed.get(option) != value and value in claim:
         message = f"--claim={claim!r}: {message}"
