@@ -39,7 +39,7 @@ from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_genera
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, ObjectPair, as_pair
-from dpverdict.numerics.stages import begin_stage
+from dpverdict.numerics.stages import begin_stage, in_a_notebook, say_in_a_notebook
 
 DEFAULT_SECONDS: Final = 60.0
 """Of a search, if no number is given."""
@@ -179,6 +179,7 @@ class _Search:
         self._run_seconds = 0.0
         self._releases = 0
         self._exhausted = False
+        self._interrupted = False
 
     def found(self) -> FoundPair:
         with warnings.catch_warnings():
@@ -186,7 +187,11 @@ class _Search:
             return self._searched()
 
     def _searched(self) -> FoundPair:
-        self._measure_all()
+        try:
+            self._measure_all()
+        except KeyboardInterrupt:
+            self._stop_if(known=bool(self._measures))
+            del self._proposals[max(one.number for one in self._measures) + 1 :]
         if not self._proposals:
             remedy = "give a table with records, or a schema"
             raise InvalidValue("data", "no neighbours", "a table of which a record can be changed", remedy)
@@ -222,6 +227,8 @@ class _Search:
     def _copied(self, best: tuple[Proposal, CandidatePair, float]) -> FoundPair | None:
         """The pair of a record that is copied into outcomes, where nothing else was found; None if none is."""
         _, candidate, seconds = best
+        if self._interrupted:
+            return None
         if candidate.statistic >= EVIDENT or self._schema.relation is REPLACE_ONE or self._schema.user is not None:
             return None
         runs = COPYING if self._most is not None else int(min(COPYING, COPYING_SHARE * self._seconds / seconds))
@@ -387,6 +394,9 @@ class _Search:
                 candidate = CandidatePair(self._pair(proposal), proposal.words, f"{self._seed} {at}")
                 seconds = self._run(candidate, trials, number)
                 candidate.judge(payoff, thorough=False)
+            except KeyboardInterrupt:
+                self._stop_if(known=bool(alive))
+                break
             except MechanismFailure as error:
                 failure = failure or error
                 continue
@@ -411,8 +421,12 @@ class _Search:
                 if self._over():
                     break
                 self._watch(f"search of neighbours: {len(alive)} pairs left, best so far: {alive[0][0].words[:100]}")
-                seconds = self._run(candidate, trials, number)
-                candidate.judge(payoff, thorough=len(alive) <= 4)
+                try:
+                    seconds = self._run(candidate, trials, number)
+                    candidate.judge(payoff, thorough=len(alive) <= 4)
+                except KeyboardInterrupt:
+                    self._stop_if(known=True)
+                    break
                 alive[place] = proposal, candidate, seconds
         return self._sorted(alive)[0], count
 
@@ -443,8 +457,17 @@ class _Search:
         self._releases += trials
         return (time.monotonic() - begun) / (2 * trials)
 
+    def _stop_if(self, *, known: bool) -> None:
+        """In a notebook an interrupt ends the search with what it knows; otherwise it passes, also a second one."""
+        if self._interrupted or not known or not in_a_notebook():
+            raise  # noqa: PLE0704  # it is called where an exception is handled
+        self._interrupted = True
+        say_in_a_notebook(f"Interrupted: the best of {len(self._measures)} pairs that were measured is taken.")
+
     def _over(self, share: float = 1.0) -> bool:
         """Whether a share of the time for releases is over."""
+        if self._interrupted:
+            return True
         if self._most is not None:
             return False
         return time.monotonic() > self._until - (1 - share) * (1 - MEASURING) * self._seconds

@@ -94,13 +94,14 @@ class TracedEvidence(Evidence):
         header = ("line", "statistic", "a record moves it by", "noise", "spent")
         rows = tuple((one.line, one.statistic, one.moved, one.noise, one.spent) for one in verdict.lines)
         proved = verdict.covered and verdict.status is not Status.REFUTED
-        yield Section(
-            anchor="traced",
-            title="What is released",
-            evidence=EvidenceKind.EXACT if proved else EvidenceKind.NONE,
-            text=(f"For every table of the schema and its neighbours ({verdict.relation}).",) if proved else (),
-            tables=(Table(header=header, rows=rows),) if rows else (),
-        )
+        if rows or proved:
+            yield Section(
+                anchor="traced",
+                title="What is released",
+                evidence=EvidenceKind.EXACT if proved else EvidenceKind.NONE,
+                text=(f"For every table of the schema and its neighbours ({verdict.relation}).",) if proved else (),
+                tables=(Table(header=header, rows=rows),) if rows else (),
+            )
         if verdict.witness is not None:
             yield Section(
                 anchor="traced_pair",
