@@ -36,7 +36,7 @@ DECISIONS: Final = {"CERTIFIED": "release", "REFUTED": "do not release", "INCONC
 
 NEXT_STEPS: Final = {
     "CERTIFIED": "Next: release it, and keep the certificate with it. What it means for a person: risk('0.001').",
-    "REFUTED": "Next: do not release it. The neighbours that break the promise stand above; mend it, and ask again.",
+    "REFUTED": "Next: do not release it. Mend what the neighbours above show, and ask again.",
     "INCONCLUSIVE": "Next: take it for not shown. Ask with more samples, or about a mechanism of known structure.",
 }
 """What to do about a status, the last line of a card."""
@@ -64,6 +64,7 @@ def card(
     answer: str,
     evidence: Mapping[str, Mapping[str, str]],
     curves: Sequence[Curves] = (),
+    next_step: str = "",
 ) -> str:
     """The card as HTML.
 
@@ -75,12 +76,13 @@ def card(
         evidence: for each kind of evidence, which is the caption of its table, its values by name; a kind without
             values has no table.
         curves: what is drawn below, if anything.
+        next_step: what to do about it, where that is not what `NEXT_STEPS` says of the status.
     """
     badge = f'<span style="{BADGE}{STATUS_COLORS[status]}">{MARKS[status]} {status}: {DECISIONS[status]}</span>'
     claims = f"<strong>{escape(name)}</strong> claims <strong>{escape(claim)}</strong>"
     lines = [f'<div style="margin:0 0 .4em">{badge} {claims}</div>', f"<div>{escape(answer)}</div>"]
     lines += [table(kind, (), rows.items()) for kind, rows in evidence.items() if rows]
-    lines.append(f'<div style="margin:.7em 0 0">{escape(NEXT_STEPS[status])}</div>')
+    lines.append(f'<div style="margin:.7em 0 0">{escape(next_step or NEXT_STEPS[status])}</div>')
     return framed(*lines, curves=curves)
 
 

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from html import escape
 from itertools import islice
 from typing import Any, Final, final
 
@@ -36,6 +37,7 @@ from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
+from dpverdict.cards import framed, table
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, ObjectPair, as_pair
@@ -92,6 +94,7 @@ class FoundPair:
         followed: of the pairs that were measured, how many the noise tap followed.
         seconds: of the search, and of one release of the pair that is left.
         finished: whether all proposals were measured before the time was over.
+        interrupted: whether somebody ended the search before.
     """
 
     pair: AnyPair
@@ -109,13 +112,28 @@ class FoundPair:
     seconds: float
     release_seconds: float
     finished: bool
+    interrupted: bool = False
 
     def describe(self) -> str:
         """What was searched, in one line."""
-        how = "all proposals" if self.finished else "until the time was over"
+        until = "until it was interrupted" if self.interrupted else "until the time was over"
+        how = "all proposals" if self.finished else until
         return (
             f"{self.measured} pairs measured ({how}), {self.followed} of them followed by the noise tap; {self.run} of "
             f"them run, {self.releases} releases per table, all thrown away; {self.seconds:.0f} s"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        told = {"what tells them apart": self.part, "what to change": self.change, "searched": self.describe()}
+        seen = "something was seen that the claim does not allow" if self.promising else "nothing was seen"
+        following = "A search proves nothing. Next: distinguish(found.function, found.pair, claim, ...), on new runs."
+        return framed(
+            f"<strong>Neighbours: {escape(self.words)}</strong>",
+            f"<div>Of these two tables {seen}.</div>",
+            table("", (), [(name, value) for name, value in told.items() if value]),
+            f'<div style="margin:.7em 0 0">{escape(following)}</div>',
+            curves=(),
         )
 
 
@@ -222,6 +240,7 @@ class _Search:
             seconds=time.monotonic() - self._begun,
             release_seconds=seconds,
             finished=self._exhausted,
+            interrupted=self._interrupted,
         )
 
     def _copied(self, best: tuple[Proposal, CandidatePair, float]) -> FoundPair | None:
