@@ -377,8 +377,9 @@ def _field(event: Event, path: str, name: str) -> Any:
 
 
 def _number(event: Event, path: str, name: str, *, least: Fraction, default: int | None = None) -> Fraction:
-    given = isinstance(event, Mapping) and name not in event and default is not None
-    value = exactly(default if given else _field(event, path, name), name=f"{path}.{name}")
+    if default is not None and isinstance(event, Mapping):
+        event = {name: default, **event}
+    value = exactly(_field(event, path, name), name=f"{path}.{name}")
     if value < least:
         raise InvalidValue(f"{path}.{name}", str(value), f">= {least}", "correct the event")
     return value
