@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -97,9 +98,13 @@ def in_a_notebook() -> bool:
 
 def say_in_a_notebook(words: str) -> None:
     """A line below the cell that runs."""
-    from IPython.display import HTML, display  # of the kernel that runs this
+    shown = _display()
+    shown.display(shown.HTML(f"<div>{escape(words)}</div>"))
 
-    display(HTML(f"<div>{escape(words)}</div>"))
+
+def _display() -> Any:
+    """The module of the kernel that runs this; it is no dependency of this package."""
+    return importlib.import_module("IPython.display")
 
 
 @final
@@ -136,9 +141,8 @@ class NotebookBar:
         self._show(f"<div>{bar}{escape(self._what)}, {now - self._begun:.0f} s</div>")
 
     def _show(self, markup: str) -> None:
-        from IPython.display import HTML, display
-
+        shown = _display()
         if self._handle is None:
-            self._handle = display(HTML(markup), display_id=True)
+            self._handle = shown.display(shown.HTML(markup), display_id=True)
         else:
-            self._handle.update(HTML(markup))
+            self._handle.update(shown.HTML(markup))
