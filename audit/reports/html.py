@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
@@ -73,13 +73,16 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
         loader=FunctionLoader(_template_text),
     )
-    environment.filters["shape"] = _shape
-    environment.filters["drawing"] = Markup
-    environment.filters["unbroken"] = _with_unbroken_numbers
-    environment.filters["breakable"] = _with_places_to_break
-    environment.filters["moment"] = time_in_words
-    environment.filters["wide"] = _is_wide
-    environment.globals["style"] = style_sheet()
+    filters: dict[str, Callable[..., object]] = {
+        "shape": _shape,
+        "drawing": Markup,
+        "unbroken": _with_unbroken_numbers,
+        "breakable": _with_places_to_break,
+        "moment": time_in_words,
+        "wide": _is_wide,
+    }
+    environment.filters.update(filters)
+    environment.globals.update(style=style_sheet())
     return environment
 
 

@@ -36,7 +36,7 @@ DECISIONS: Final = {"CERTIFIED": "release", "REFUTED": "do not release", "INCONC
 
 NEXT_STEPS: Final = {
     "CERTIFIED": "Next: release it, and keep the certificate with it. What it means for a person: risk('0.001').",
-    "REFUTED": "Next: do not release it. Mend what the neighbours above show, and ask again.",
+    "REFUTED": "Next: do not release it. Mend it, and ask again about the same neighbours.",
     "INCONCLUSIVE": "Next: take it for not shown. Ask with more samples, or about a mechanism of known structure.",
 }
 """What to do about a status, the last line of a card."""
