@@ -85,6 +85,8 @@ FORMED = {
     "(x[:, 0] * (k > 1)).sum() + rng.laplace()]",
     "histogram": "c = np.histogram(x[:, 0], bins=[0, 1, 2, 4])[0]\n    return [c * 1.0 + rng.laplace(size=3), "
     "x[:, 0].sum() + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
+    "groups of several columns": "c, *_ = np.histogram2d(x[:, 0], x[:, 1], [[0, 1, 3], [0, 3]])\n    "
+    "return [c.ravel() + rng.laplace(size=2), x[:, 0].sum() + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
     "product of columns": "y = x[:, 0] * 0 + 1.0\n    "
     "return [x[:, 0] @ y + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
     "move": "return [x[:, 0].sum() * 3 + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
@@ -100,8 +102,8 @@ FORMED = {
     "converted": "return [x[:, 0].sum().astype(float) + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
 }  # fmt: skip
 """For each operation that carries forms on, a program in which the form matters."""
-ELSEWHERE = {"mean", "groups", "drop missing"}
-"""As `sum`, `bincount` and `fill`: the same functions."""
+ELSEWHERE = {"mean", "groups", "drop missing", "digitize"}
+"""As `sum`, `bincount` and `fill`: the same functions; of bins there is no form, but where to divide a box."""
 
 
 @pytest.mark.parametrize("name", sorted(set(FORMS) - ELSEWHERE))

@@ -263,7 +263,7 @@ def test_a_whole_step_of_a_rounded_sum_counts_one_more(step: str, monkeypatch: p
     pair = measured(function, *ROUNDED_PAIR)
     assert pair.size == 3
     assert dominated(pair, spent())
-    monkeypatch.setattr(statistics, "whole_numbers", lambda setting, number: 1.0)
+    monkeypatch.setattr(statistics, "whole_numbers", lambda setting, number: np.ones(1))
     assert not dominated(pair, spent()), "the planted one: a sum in floats taken for a whole number"
 
 
