@@ -285,7 +285,7 @@ class _Search:
         size, improved = self._size(state), True
         while improved and not self._over():
             improved = False
-            for name, value in ((name, one) for name in self.values for one in self.values[name]):
+            for name, value in [(name, one) for name, values in self.values.items() for one in values]:
                 for count in {1, len(state.base)} if state.base else ():
                     moved = tuple({**row, name: value} for row in state.base[:count])
                     tried = dataclasses.replace(state, base=(*moved, *state.base[count:]))
