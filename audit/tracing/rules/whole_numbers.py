@@ -91,7 +91,7 @@ def _whole(setting: Setting, step: Step, fact: Total, sizes: list[Floats]) -> Fl
             return np.array(sums).reshape(fact.shape)
         case "times matrix":
             factors = sizes[1].reshape(-1, sizes[0].size)
-            return _times(factors, sizes[0]).sum(axis=-1).reshape(fact.shape)
+            return np.asarray(_times(factors, sizes[0]).sum(axis=-1).reshape(fact.shape), dtype=np.float64)
         case _:
             return np.full(fact.shape, np.inf)
 

@@ -38,6 +38,7 @@ _BENDING: Final = (*_STEPPING, "not steeper", "absolute")
 """Operations by which the records that stay decide how far another one moves a statistic."""
 _SEARCHED: Final = 10
 """Values of a column between which steps are looked for."""
+_STEPS_FOUND: Final = 4
 _IDLE: Final = 2
 """Restarts without a better pair, after which no more are made."""
 
@@ -142,7 +143,7 @@ class _Search:
         self.gaussian = max((float(one.gaussian) for one in options), default=0.0)
         self.target = max((self._share(float(_pure(one)), float(one.gaussian)) for one in options), default=0.0)
         self.bends = any(step.name in _BENDING for step in trace.steps)
-        self.steps = any(step.name in _STEPPING for step in trace.steps)
+        self.steps = 2 * any(step.name in _STEPPING for step in trace.steps)
         self.tried: set[str] = set()
         used = {name for step in trace.steps if step.name == "table" for name in step.parameters["names"]}
         constants = list(_constants(trace, self.measure.codes))
@@ -167,9 +168,9 @@ class _Search:
             if self._over():
                 return self.seen
             self._climb(start)
+            self._at_steps()
             self._rebased(start)
         self._beside_itself()
-        self._at_steps()
         best_so_far, idle = 0.0, 0
         for number in range(RESTARTS):
             pool = [self._start(number) for _ in range(_POOL if number else _POOL // 2)]
@@ -299,6 +300,7 @@ class _Search:
         """Go on with records that stay just before a step of a release: what comes may then take one step more."""
         if not self.steps or not self.seen or self._over():
             return
+        self.steps -= 1
         _, state = max(self.seen.values(), key=lambda one: one[0])
         if state.other is None:
             state = dataclasses.replace(state, base=(state.record,))
@@ -319,17 +321,21 @@ class _Search:
             return [] if found is None else np.concatenate([np.ravel(one.value) for one in found]).tolist()
 
         numbers = sorted({float(one) for one in self.values[name] if isinstance(one, int | float)})
-        for low, high in itertools.pairwise(numbers[:: max(1, len(numbers) // _SEARCHED)]):
+        grid = sorted({*numbers[:: max(1, len(numbers) // _SEARCHED)], *numbers[-1:]})
+        between = list(itertools.pairwise(grid))
+        count = 0
+        for low, high in sorted(between, key=lambda one: abs(one[0] + one[1])):  # small ones are rounded away
             for place, (a, b) in enumerate(zip(at(low), at(high), strict=False)):
                 below, above = low, high
                 near = low + (high - low) * 1e-6
-                if a == b or self._over() or at(near)[place : place + 1] != [a]:  # it grows, and takes no step
-                    continue
+                if a == b or self._over() or count >= _STEPS_FOUND or at(near)[place : place + 1] != [a]:
+                    continue  # what grows takes no step
                 for _ in range(64):
                     middle = below / 2 + above / 2
                     if not below < middle < above:
                         break
                     below, above = (middle, above) if at(middle)[place : place + 1] == [a] else (below, middle)
+                count += 1
                 yield from (below, above)
 
     # how far a record moves the releases ------------------------------------------------------------------------------
@@ -396,6 +402,8 @@ def _constants(trace: Trace, codes: Iterable[Any]) -> Iterator[object]:
                 if one.number is None:
                     yield from _leaves(one.value)
             yield from _leaves({key: value for key, value in step.parameters.items() if key not in ("dtype", "name")})
+            if step.parameters.get("name") in ("sin", "cos"):  # where they turn
+                yield from (k * math.pi / 2 for k in range(-4, 5))
     for code in codes:
         yield from _leaves(list(code.co_consts))
 
