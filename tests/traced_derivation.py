@@ -621,6 +621,12 @@ def whole_sizes_of(
         return [min(one, 2.0**53) for one in wide[0]]
     if name == "not steeper":
         return [max(pair) for pair in zip(*wide, strict=True)]
+    if name == "move" and p["name"] == "true_divide" and "step" not in step["operands"][1]:
+        divisor = np.broadcast_to(np.asarray(step["operands"][1]["value"], dtype=np.float64), fact.box.shape)
+        exact = [F(abs(x)) for x in divisor.ravel().tolist()]  # over 1/2, or another inverse of a power of 2
+        halves = [x <= 1 and x.numerator == 1 and x.denominator & (x.denominator - 1) == 0 for x in exact]
+        return [product_of_sizes(a, float(1 / x)) if one else 0.0 if a == 0 else INF
+                for a, x, one in zip(wide[0], exact, halves, strict=True)]  # fmt: skip
     if name == "move" and p["name"] != "true_divide":
         return [product_of_sizes(a, b) if p["name"] == "multiply" else a + b for a, b in zip(*wide, strict=True)]
     if name == "pick":
@@ -635,6 +641,26 @@ def whole_sizes_of(
         rows = [flat[1][i : i + width] for i in range(0, len(flat[1]), width)]
         return [sum(itertools.starmap(product_of_sizes, zip(row, flat[0], strict=True))) for row in rows]
     return [INF] * count
+
+
+def never_rounded(d: Derivation, number: int) -> list[bool]:
+    """Which coordinates are whole numbers, or whole numbers that were clipped."""
+    fact, step = d.facts[number], d.steps[number]
+    assert isinstance(fact, Total)
+    name, found = step["operation"], [finite(one) for one in whole_sizes(d, number)]
+    if name not in ("not steeper", "negative", "absolute", "pick", "stack"):
+        return found
+    parts = [never_rounded(d, one["step"]) if "step" in one else [True] * np.size(one["value"])
+             for one in step["operands"]]  # fmt: skip
+    if name == "not steeper":
+        before = np.array(parts[0]).reshape(d.facts[step["operands"][0]["step"]].box.shape)
+        own = np.broadcast_to(before, fact.box.shape).ravel().tolist()
+    elif name in ("negative", "absolute"):
+        own = parts[0]
+    else:
+        every = list(itertools.chain(*parts))
+        own = [every[i] for i in np.array(step["parameters"]["places"]).ravel().tolist()]
+    return [a or b for a, b in zip(found, own, strict=True)]
 
 
 def sizes_of_public(one: Mapping[str, Any]) -> list[float]:
@@ -1615,16 +1641,22 @@ def absolute_of(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> F
 def rounded(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact = total(operands[0])
     sizes = whole_sizes(d, operands[0].number)
+    assert operands[0].number is not None
+    same = never_rounded(d, operands[0].number)
     parts: list[Part] = []
-    for (low, high, support), size in zip(parts_of(fact), sizes, strict=True):
+    for (low, high, support), size, exact in zip(parts_of(fact), sizes, same, strict=True):
+        far = F(0) if exact else F(1, 2)  # two sums that are rounded by less than 1/4 each, for each of two tables
+        left = support if exact else {}
         if finite(size):
             parts.append((low, high, support))
-        elif differences_alone(d, support):  # two sums that are rounded by less than 1/4 each, for each of two tables
+            continue
+        low, high = (min(low, 0.0), max(high, 0.0)) if support else (low, high)
+        if differences_alone(d, left):
             first = math.floor(F(low))
-            parts.append((float(first), float(first + math.ceil(F(high) - F(low) + F(1, 2))), {}))
+            parts.append((float(first), float(first + math.ceil(F(high) - F(low) + far)), left))
         else:
-            least, most = math.floor(F(low) - F(1, 2)), math.ceil(F(high) + F(1, 2))
-            parts.append((float(min(least, 0)), float(max(most, 0)), {}))
+            least, most = math.floor(F(low) - far), math.ceil(F(high) + far)
+            parts.append((float(min(least, 0)), float(max(most, 0)), left))
     norm = fact.norm if all(map(finite, sizes)) else None
     return held(of_parts(parts, fact.box.shape, p["dtype"])._replace(norm=norm))
 

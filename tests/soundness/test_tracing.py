@@ -284,7 +284,7 @@ def test_whole_numbers_keep_their_bound_where_they_are_rounded(count: str) -> No
         return release.fact.low.tolist(), release.fact.high.tolist(), release.fact.supports
 
     noise = "rng.laplace(size=np.shape(s))"
-    whole = "0.5" not in count and "/ 1.0" not in count  # of a quotient or half of a number it is not known
+    whole = "0.5" not in count  # of half of a number it is not known
     assert (bounds(f"np.floor(s) + {noise}") == bounds(f"s + {noise}")) is whole
 
 
@@ -379,6 +379,10 @@ FAULTS: dict[str, tuple[str, str, Any, str]] = {
         "ranges", "return [np.minimum(x[:, 0].sum(), 5) + rng.laplace()]",
         lambda setting, number: Values(np.full((), 9.0), np.full((), 15.0)), "replaced",
     ),
+    "what is not rounded": (
+        "unrounded", "return [np.floor(x[:, 0].sum()) + rng.laplace()]",
+        lambda setting, number: np.ones(1, dtype=np.bool_), "added",
+    ),
     "a whole number": (
         "whole_numbers", "return [np.floor(x[:, 0].sum()) + rng.laplace()]",
         lambda setting, number: np.ones(1), "added",
@@ -425,7 +429,9 @@ def test_a_wrong_reason_of_a_closer_bound_is_found(fault: str, seed: int, monkey
         ("np.minimum(x[:, 0].sum(), 15)", 3, 3), ("np.maximum(x[:, 0].sum(), 15)", 3, 0),
         ("np.minimum(x[:, 0].sum(), 0)", 0, 0), ("np.floor(np.clip(x[:, 0], 1, 1.5).sum())", 2, 1),
         ("np.stack([np.floor(x[:, 0]).sum(), 2.0]).astype(int)[0]", 3, 3),
+        ("np.floor(np.maximum((x[:, 0] > 1).sum(), 0.5))", 1, 1), ("np.floor((x[:, 0] > 1).sum() / 0.25)", 4, 4),
         ("(np.floor(x[:, 0]) * 2 + 1).sum().astype(int)", 7, 6), ("np.floor(x[:, 0].sum())", 4, 4),
+        ("np.floor(x[:, 0][x[:, 1] > 1].sum())", 4, 4),
         ("np.histogram(x[:, 0], bins=[4, 5, 9])[0].sum()", 0, 0), ("(x[:, 0] > 5).sum()", 0, 0),
         ("x[:, 0][x[:, 0] >= 0].sum()", 3, 3), ("np.cos(np.clip(x[:, 0], 0, 1)).sum()", 1, 1 - np.cos(1)),
     ],

@@ -30,7 +30,7 @@ from dpverdict.audit.tracing.rules.operations import Setting, TracedOperand, ope
 from dpverdict.audit.tracing.rules.ranges import clipped_nowhere, ranges
 from dpverdict.audit.tracing.rules.records import interval_of, the_rows
 from dpverdict.audit.tracing.rules.rounding import MOST_RECORDS, must_be_of_one_record
-from dpverdict.audit.tracing.rules.whole_numbers import whole_numbers
+from dpverdict.audit.tracing.rules.whole_numbers import unrounded, whole_numbers
 
 MOST_COORDINATES: Final = 20_000
 """Of a statistic."""
@@ -544,22 +544,27 @@ def rounded(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[
     """floor(f + d) - floor(f) lies between floor(d) and ceil(d); the same holds of ceil; trunc, of 0 too.
 
     Of f in floats, both sums are rounded, each by less than 1/4: their difference lies between d - 1/2 and d + 1/2. So
-    do those of records that do not move f at all, for what is summed beside them is rounded in another order.
+    do those of records that do not move f at all, for what is summed beside them is rounded in another order. Of whole
+    numbers that were clipped to some number there is no rounding.
     """
     fact = the_total(operands[0])
     whole = np.isfinite(whole_numbers(setting, operands[0].number))
-    apart = _up_to_a_number(setting, supports_of(fact.shape), fact.shape).ravel()
-    parts = [one if stays else _rounded(one, apart=bool(free and not one[2]))
-             for one, stays, free in zip(coordinates(fact), whole, apart, strict=True)]  # fmt: skip
+    exact = unrounded(setting, operands[0].number)
+    supports = [one if same else ALWAYS for one, same in zip(fact.supports, exact, strict=True)]
+    apart = _up_to_a_number(setting, supports, fact.shape).ravel()
+    parts = [one if stays else _rounded((*_with_nothing(*one[:2], one[2]), support), apart=bool(free),
+                                        far=Fraction(0) if same else _ROUNDED)
+             for one, support, stays, same, free in
+             zip(coordinates(fact), supports, whole, exact, apart, strict=True)]  # fmt: skip
     return replace(_fits(_of_parts(parts, fact.shape, given["dtype"])), norm=fact.norm if whole.all() else None)
 
 
-def _rounded(part: tuple[float, float, Support], *, apart: bool) -> tuple[float, float, Support]:
-    """Of one coordinate that is no whole number: every record may move it; or only how far two are apart counts."""
-    low, high = Fraction(part[0]), Fraction(part[1])
+def _rounded(part: tuple[float, float, Support], *, apart: bool, far: Fraction) -> tuple[float, float, Support]:
+    """Of one coordinate that is no whole number; of some, only how far two records are apart counts."""
+    low, high, support = Fraction(part[0]), Fraction(part[1]), part[2]
     if apart:
-        return float(math.floor(low)), float(math.floor(low) + math.ceil(high - low + _ROUNDED)), ALWAYS
-    return float(min(math.floor(low - _ROUNDED), 0)), float(max(math.ceil(high + _ROUNDED), 0)), ALWAYS
+        return float(math.floor(low)), float(math.floor(low) + math.ceil(high - low + far)), support
+    return float(min(math.floor(low - far), 0)), float(max(math.ceil(high + far), 0)), support
 
 
 @operation("converted", "the same number in another dtype", "float64, or an integer as int64")

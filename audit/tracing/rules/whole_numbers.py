@@ -21,6 +21,7 @@ _STEPS: Final = ("floor", "ceil", "rint", "trunc", "sign")
 _KEEPING: Final = ("add", "subtract", "multiply", "negative", "positive", "absolute", "fabs", "square", "minimum",
                    "maximum", "fmin", "fmax")  # fmt: skip
 """Functions that give whole numbers, and that give whole numbers of whole numbers, in floats too."""
+_CLIPPING: Final = ("not steeper", "negative", "absolute", "pick", "stack")
 _KEYS: Final = {"groups": 1, "bincount": 1, "histogram": 1}
 """Operations that count records, or sum weights, with the number of operands that are no weights."""
 
@@ -76,6 +77,8 @@ def _whole(setting: Setting, step: Step, fact: Total, sizes: list[Floats]) -> Fl
             return parts[0] + parts[1]
         case "move" if given["name"] == "multiply":
             return _times(parts[0], parts[1])
+        case "move" if given["name"] == "true_divide" and step.operands[1].fact is None:
+            return _times(parts[0], _inverse(step.operands[1].value))
         case "not steeper":
             return np.maximum(parts[0], parts[1])
         case "negative" | "absolute" | "converted":
@@ -94,6 +97,41 @@ def _whole(setting: Setting, step: Step, fact: Total, sizes: list[Floats]) -> Fl
             return np.asarray(_times(factors, sizes[0]).sum(axis=-1).reshape(fact.shape), dtype=np.float64)
         case _:
             return np.full(fact.shape, np.inf)
+
+
+def _inverse(value: Any) -> Floats:
+    """What a division by public numbers multiplies by, where that is a power of 2; infinite elsewhere."""
+    number = np.abs(np.asarray(value, dtype=np.float64))
+    mantissa, _ = np.frexp(number)
+    with np.errstate(divide="ignore"):
+        return np.where((mantissa == 0.5) & (number <= 1), 1 / number, np.inf)
+
+
+def unrounded(setting: Setting, number: int | None) -> Flags:
+    """Which coordinates of a statistic are whole numbers, or such as were clipped: nothing of them was rounded.
+
+    Args:
+        setting: with the steps of the run.
+        number: of the operation that made the statistic.
+    """
+    setting = setting.of_every_record
+    assert number is not None
+    step, whole = setting.steps[number], np.isfinite(whole_numbers(setting, number))
+    fact = step.fact
+    assert isinstance(fact, Total)
+    inner = [unrounded(setting, one.number) if one.number is not None else np.ones(np.size(one.value), dtype=np.bool_)
+             for one in (step.operands if step.name in _CLIPPING else ())]  # fmt: skip
+    match step.name:
+        case "not steeper":
+            before = step.operands[0].fact
+            assert isinstance(before, Total)
+            return whole | np.broadcast_to(inner[0].reshape(before.shape), fact.shape).ravel()
+        case "negative" | "absolute":
+            return whole | inner[0]
+        case "pick" | "stack":
+            return whole | np.concatenate(inner)[np.array(step.parameters["places"], dtype=np.int64).ravel()]
+        case _:
+            return whole
 
 
 def _times(one: Floats, other: Floats) -> Floats:
