@@ -40,11 +40,12 @@ def test_no_certified_program_is_above_its_certificate_at_full_size(seed: int) -
 
 
 @pytest.mark.slow
-def test_more_than_half_of_the_bounds_are_attained_by_a_pair_that_is_shown(seed: int) -> None:
+def test_four_in_five_bounds_are_attained_by_a_pair_that_is_shown(seed: int) -> None:
+    """Of two seeds that no rule was made by, 91 of 100 are; with 50 programs the standard deviation is 4 in 100."""
     found = PROGRAMS["attained"](seed, programs=100, seconds=10)
     assert found.boxes > 25
     assert found.above == []
-    assert found.reached > found.boxes / 2
+    assert found.reached >= 0.8 * found.boxes
 
 
 # the bounds of elementwise functions ----------------------------------------------------------------------------------
