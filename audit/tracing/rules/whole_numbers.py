@@ -116,22 +116,21 @@ def unrounded(setting: Setting, number: int | None) -> Flags:
     """
     setting = setting.of_every_record
     assert number is not None
-    step, whole = setting.steps[number], np.isfinite(whole_numbers(setting, number))
+    step = setting.steps[number]
+    whole: Flags = np.isfinite(whole_numbers(setting, number))
     fact = step.fact
     assert isinstance(fact, Total)
     inner = [unrounded(setting, one.number) if one.number is not None else np.ones(np.size(one.value), dtype=np.bool_)
              for one in (step.operands if step.name in _CLIPPING else ())]  # fmt: skip
-    match step.name:
-        case "not steeper":
-            before = step.operands[0].fact
-            assert isinstance(before, Total)
-            return whole | np.broadcast_to(inner[0].reshape(before.shape), fact.shape).ravel()
-        case "negative" | "absolute":
-            return whole | inner[0]
-        case "pick" | "stack":
-            return whole | np.concatenate(inner)[np.array(step.parameters["places"], dtype=np.int64).ravel()]
-        case _:
-            return whole
+    if step.name == "not steeper":
+        before = step.operands[0].fact
+        assert isinstance(before, Total)
+        whole |= np.broadcast_to(inner[0].reshape(before.shape), fact.shape).ravel()
+    elif step.name in ("pick", "stack"):
+        whole |= np.concatenate(inner)[np.array(step.parameters["places"], dtype=np.int64).ravel()]
+    elif inner:
+        whole |= inner[0]
+    return whole
 
 
 def _times(one: Floats, other: Floats) -> Floats:
