@@ -5,7 +5,7 @@ pandas and polars age (int, 0 to 120), income (float, 0 to 100, may be missing),
 texts, may be missing) and sex (two texts); relation add-or-remove-one unless a group says otherwise.
 """
 
-# ruff: noqa: NPY002, B006, B023, E731, F821, PLR0124, PLW0127, RUF012, RUF015, SIM102
+# ruff: noqa: B006, RUF012
 # mypy: ignore-errors
 # pyright: basic
 
@@ -15,7 +15,6 @@ import dataclasses
 import functools
 import json
 import logging
-import math
 import numbers
 import operator
 import warnings
@@ -486,7 +485,9 @@ class narrow:
         return out + rng.laplace(scale=3, size=3)
 
     def noise_of_16_bits(x, rng):
-        return x[:, 0].sum() + np.float64(1) * rng.laplace(scale=100, size=1).astype(np.float16)  # its grid shows the sum
+        return x[:, 0].sum() + np.float64(1) * rng.laplace(scale=100, size=1).astype(
+            np.float16
+        )  # its grid shows the sum
 
     def noise_in_an_array_of_16_bits(x, rng):
         z = np.zeros(3, dtype=np.float16)
@@ -1301,7 +1302,9 @@ class of_polars:
         return df.select(pl.col("age").clip(0, pl.col("age").max()).sum()).item() + rng.laplace(scale=60)
 
     def rounded_half_up(df, rng):
-        return df.select((pl.col("age") / 120).round(0, mode="half_away_from_zero").sum()).item() + rng.laplace(scale=0.4)
+        return df.select((pl.col("age") / 120).round(0, mode="half_away_from_zero").sum()).item() + rng.laplace(
+            scale=0.4
+        )
 
     def first_record(df, rng):
         return df["age"][0] + rng.laplace(scale=120)
@@ -1321,7 +1324,9 @@ class of_polars:
         return df.select(y.sum()).item() + rng.laplace(scale=50)
 
     def filled_forward(df, rng):
-        return df.select(pl.col("income").fill_null(strategy="forward").fill_nan(0).sum()).item() + rng.laplace(scale=100)
+        return df.select(pl.col("income").fill_null(strategy="forward").fill_nan(0).sum()).item() + rng.laplace(
+            scale=100
+        )
 
     def implode(df, rng):
         return df.select(pl.col("age").implode().list.len()).item() + rng.laplace(scale=1)

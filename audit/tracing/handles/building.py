@@ -71,10 +71,8 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
             self._dpv_plain[key] = value
             return
         whole = array_of(value) if not isinstance(value, Released) else value
-        if (
-            self._dpv_plain.dtype.kind != "f"
-            and getattr(whole, "dtype", self._dpv_plain.dtype) != self._dpv_plain.dtype
-        ):
+        own = self._dpv_plain.dtype
+        if own != np.float64 and getattr(whole, "dtype", own) != own:
             _refuse("numbers written into an array of another dtype", "make it of floats: np.zeros(k)")
         if np.ndim(places) == 0:
             self._dpv_parts[int(places)] = whole
