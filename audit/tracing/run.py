@@ -320,7 +320,7 @@ def _made_at(tape: RunTape, value: Any) -> str:
 
 def _labels(value: Any, name: str) -> Any:
     """The labels of something of pandas as a list, or another thing that it has under a name."""
-    found = getattr(value, name, None) if type(value).__module__.partition(".")[0] == "pandas" else None
+    found: Any = getattr(value, name, None) if type(value).__module__.partition(".")[0] == "pandas" else None
     return list(found) if hasattr(found, "to_numpy") else None if callable(found) else found
 
 

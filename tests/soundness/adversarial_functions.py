@@ -1,8 +1,8 @@
 """Functions that break their claim of eps=1 for some pair of neighbours, each in a way of its own: none is certified.
 
-The comment of each says on which pair, or in which run, it does so. Tables: of NumPy the columns a, b, c in [0, 100]; of
-pandas and polars age (int, 0 to 120), income (float, 0 to 100, may be missing), other (float, 0 to 0), city (three
-texts, may be missing) and sex (two texts); relation add-or-remove-one unless a group says otherwise.
+The comment of each says on which pair, or in which run, it does so. Tables: of NumPy the columns a, b, c in [0, 100];
+of pandas and polars age (int, 0 to 120), income (float, 0 to 100, may be missing), other (float, 0 to 0), city (three
+texts, may be missing), sex (two texts); relation add-or-remove-one unless a group says otherwise.
 """
 
 # ruff: noqa: B006, RUF012
@@ -295,7 +295,7 @@ class after_noise:
     def loop_over_positions(x, rng):
         noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
         out = [noisy]
-        for i in np.flatnonzero(noisy > 1e6):
+        for _ in np.flatnonzero(noisy > 1e6):
             out.append(x[:, 0].sum())
         return out
 
@@ -1107,7 +1107,7 @@ class of_pandas:
         return df.eval("age * 1000").sum() + rng.laplace(scale=120)
 
     def query_with_a_statistic(df, rng):
-        m = df.age.sum()
+        m = df.age.sum()  # noqa: F841
         return df.query("age == @m").shape[0] + rng.laplace(scale=1)
 
     def query_of_a_list(df, rng):

@@ -1,4 +1,4 @@
-"""Functions that break their claim, of `adversarial_functions.py`: none is certified, and planted faults let some be."""
+"""Functions of `adversarial_functions.py`, which break their claim: none is certified, but with a planted fault."""
 
 import runpy
 from collections.abc import Callable

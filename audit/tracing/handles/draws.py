@@ -736,7 +736,7 @@ def _asked(value: Any, answer: Callable[[type], bool]) -> bool | None:
         return None
     answers = {answer(kind) for kind in kinds}
     if len(answers) != 1:
-        _refuse("a question about the class of what is followed, which Python, NumPy and pandas answer in different ways",
+        _refuse("a question about the class of what is followed, which Python and NumPy answer in different ways",
                 "convert it, float(n) or np.asarray(n), without asking")  # fmt: skip
     return answers.pop()
 

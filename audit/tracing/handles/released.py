@@ -210,7 +210,8 @@ class Released:
 _WRITING: Final = ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
 """Functions of NumPy that write into their first argument."""
 _COUNTING: Final = frozenset([
-    "nonzero", "flatnonzero", "argwhere", "unique", "unique_values", "unique_counts", "unique_all", "extract", "compress", "trim_zeros", "dropna",
+    "nonzero", "flatnonzero", "argwhere", "unique", "unique_values", "unique_counts", "unique_all", "extract",
+    "compress", "trim_zeros", "dropna",
     "drop_duplicates", "query", "filter", "union1d", "intersect1d", "setdiff1d", "setxor1d", "delete", "repeat",
     "value_counts", "mode", "groupby", "bincount", "drop", "drop_nulls", "nlargest", "nsmallest", "explode", "split",
     "where", "loc", "iloc", "select", "truncate", "insert", "append", "resize", "choose", "histogram",
@@ -335,6 +336,10 @@ def _method(name: str, function: Callable[..., Any], *, mirrored: bool = False) 
     return method
 
 
+def _of_one(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda self: made(self._dpv_tape, function(plain(self)), loose=self._dpv_loose)
+
+
 _BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")
 
 for _name in _BINARY:
@@ -344,6 +349,4 @@ for _name in _BINARY:
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Released, f"__{_name}__", _method(f"__{_name}__", getattr(operator, _name)))
 for _name in ("neg", "pos", "abs", "invert"):
-    setattr(Released, f"__{_name}__",
-            lambda self, function=getattr(operator, _name): made(
-                self._dpv_tape, function(plain(self)), loose=self._dpv_loose))  # fmt: skip
+    setattr(Released, f"__{_name}__", _of_one(getattr(operator, _name)))

@@ -309,7 +309,7 @@ class FollowedFrame(PandasHandle):
         """All columns side by side."""
         if set(given) - {"copy"}:
             self._no(f"to_numpy with {', '.join(given)}", "leave it out")
-        found = np.column_stack(list(self._dpv_columns.values()))
+        found: Any = np.column_stack(list(self._dpv_columns.values()))
         if dtype is not None:
             return found.astype(dtype)
         if not given.get("copy"):  # of columns of one dtype it is a view
