@@ -555,8 +555,9 @@ def fingerprint(value: Any, depth: int = 40, seen: set[int] | None = None) -> ob
 
 
 def _is_code(value: object) -> bool:
-    return isinstance(value, types.FunctionType | type | staticmethod | classmethod | property | types.MemberDescriptorType
-                      | types.GetSetDescriptorType)  # fmt: skip
+    kinds = (types.FunctionType, type, staticmethod, classmethod, property, types.MemberDescriptorType,
+             types.GetSetDescriptorType)  # fmt: skip
+    return isinstance(value, kinds)
 
 
 def _of_a_table(value: Any, depth: int, seen: set[int]) -> object:
