@@ -5,7 +5,7 @@ of pandas and polars age (int, 0 to 120), income (float, 0 to 100, may be missin
 texts, may be missing), sex (two texts); relation add-or-remove-one unless a group says otherwise.
 """
 
-# ruff: noqa: B006, RUF012
+# ruff: noqa: B006, RUF012, UP031
 # mypy: ignore-errors
 # pyright: basic
 
@@ -33,6 +33,7 @@ NUMBERS = array.array("d", [0.0])
 SPACE = SimpleNamespace(inner=SimpleNamespace(inner=SimpleNamespace(inner=SimpleNamespace(n=0))))
 NAMES = {"a": {"b": {"c": {"d": {"n": 0}}}}}
 ZEROS = (np.zeros, float, len)
+is_a = isinstance
 
 
 class Slots:
@@ -86,6 +87,16 @@ class AttributesOfArray(np.ndarray):
 
 class AttributesOfNumber(np.float64):
     pass
+
+
+@functools.singledispatch
+def dispatched(n):
+    return n * 0
+
+
+@dispatched.register
+def _(n: int):
+    return n * 1000
 
 
 class memories:
@@ -518,6 +529,22 @@ class narrow:
     def boolean_sum(x, rng):
         return (x[:, 0] > 50).sum(dtype=bool) + rng.laplace(scale=0.1)
 
+    def what_was_in_memory(x, rng):
+        s = x.sum(axis=0)
+        noisy = s + rng.laplace(scale=300, size=3)
+        del s
+        out = np.empty(3)  # NumPy gives the memory of the sums again
+        out[0] = noisy[0]
+        return out
+
+    def what_was_in_memory_in_a_copy(x, rng):
+        out = np.empty(3)
+        return out.copy(), x.sum(axis=0) + rng.laplace(scale=300, size=3)
+
+    def memory_like_an_array(x, rng):
+        noisy = x.sum(axis=0) + rng.laplace(scale=300, size=3)
+        return np.empty_like(noisy)
+
     def zeros_like_of_integers(x, rng):
         out = np.zeros_like((x > 50).sum(axis=0))
         out[:] = x.sum(axis=0)
@@ -641,6 +668,32 @@ class kinds:
             s = np.clip(np.log(x[:, 0]), -1, 1).sum() + rng.laplace(scale=1)
         np.seterrcall(former)
         return s, len(seen)
+
+    def shape_in_an_old_format(x, rng):
+        return "%s records of %s numbers" % x.shape
+
+    def count_in_a_shape(x, rng):
+        return x.shape.count(7)  # whether there are 7 records
+
+    def place_in_a_shape(x, rng):
+        return x.shape.index(3)  # 0 of 3 records
+
+    def shape_in_json(x, rng):
+        return json.dumps(x.shape)
+
+    def isinstance_by_another_name(x, rng):
+        n = len(x)
+        return n if is_a(n, int) else n + rng.laplace(scale=1)
+
+    def isinstance_as_a_default(x, rng, *, asked=isinstance):
+        n = len(x)
+        return n if asked(n, int) else n + rng.laplace(scale=1)
+
+    def dispatched_by_class(x, rng):
+        return dispatched(len(x)) + rng.laplace(scale=1) * 0.0 + 0.0 * rng.laplace(scale=1)
+
+    def identity_by_operator(x, rng):
+        return x[:, 0].sum() + (0.0 if operator.is_(len, ZEROS[2]) else rng.laplace(scale=100))
 
     def number_of_numbers(x, rng):
         n = len(x)
@@ -1240,6 +1293,47 @@ class of_pandas:
         return df.age.sum() + rng.laplace(scale=120)
 
 
+class more_of_pandas:
+    """Of the same frame."""
+
+    def negative_of_dummies(df, rng):
+        d = pd.get_dummies(df.sex).reindex(columns=["f", "m"], fill_value=0)
+        return (-d["f"]).sum() + rng.laplace(scale=1)  # it raises, but where no f is there
+
+    def difference_of_dummies(df, rng):
+        d = pd.get_dummies(df.sex).reindex(columns=["f", "m"], fill_value=0)
+        return (d["f"] - d["m"]).sum() + rng.laplace(scale=1)
+
+    def filled_by_labels(df, rng):
+        return df.income.fillna(pd.Series([10.0**6])).fillna(0).sum() + rng.laplace(scale=100)
+
+    def clipped_by_labels(df, rng):
+        return df.age.clip(upper=pd.Series([1.0])).sum() + rng.laplace(scale=1)  # that of the first record alone
+
+    def clipped_by_labels_below(df, rng):
+        return df.age.clip(pd.Series([119.0]), 120).sum() + rng.laplace(scale=60)
+
+    def dtype_of_what_is_filled(df, rng):
+        d = df.copy()
+        d.loc[d.age > 100, "age"] = 0.5
+        return str(d.age.dtype)  # int64, but where a record is over 100
+
+    def dtype_of_what_is_clipped(df, rng):
+        return df.age.clip(upper=90.5).dtype.kind
+
+    def dtype_of_what_is_masked(df, rng):
+        return df.age.mask(df.age > 100).dtype == float
+
+    def reads_the_table_again(df, rng):
+        return pd.read_table("patients.tsv").age.sum()
+
+    def shape_in_an_old_format(df, rng):
+        return "%s records of %s columns" % df.shape
+
+    def count_in_a_shape(df, rng):
+        return df.shape.count(7)
+
+
 class of_polars:
     """Of a frame of polars."""
 
@@ -1333,3 +1427,9 @@ class of_polars:
 
     def written(df, rng):
         return df.write_csv()
+
+    def count_in_a_shape(df, rng):
+        return df.shape.count(7)
+
+    def shape_in_an_old_format(df, rng):
+        return "%s records of %s columns" % df.shape

@@ -41,6 +41,7 @@ QUOTIENTS = '[columns.a]\ntype = "float"\nlow = -1.1\nhigh = 0\n[columns.b]\ntyp
 ADDED = 'relation = "add-or-remove-one"\ntable = "{}"\n'
 TABLES = {
     "of_pandas": ADDED.format("pandas") + FRAME,
+    "more_of_pandas": ADDED.format("pandas") + FRAME,
     "of_polars": ADDED.format("polars") + FRAME,
     "quotients": ADDED.format("numpy") + QUOTIENTS,
     "replaced": 'relation = "replace-one"\nrecords = 5\ntable = "numpy"\n' + QUOTIENTS,

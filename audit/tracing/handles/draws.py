@@ -9,6 +9,7 @@ not covered, as nobody sees how they were started; neither is one that is starte
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import math
 import random
@@ -578,6 +579,8 @@ def replaced(
                 found.append((names, name, followed[id(value)]))
             elif callable(value) and id(value) in former:
                 found.append((names, name, former[id(value)]))
+            elif name not in _SHADOWED and (shadow := _shadow_of(value)) is not None:
+                found.append((names, name, shadow))
             elif name not in _SHADOWED and value is math:
                 found.append((names, name, _MATH))
             elif getattr(value, "__module__", None) == "math" and getattr(math, name, None) is value:
@@ -739,6 +742,11 @@ def _asked(value: Any, answer: Callable[[type], bool]) -> bool | None:
         _refuse("a question about the class of what is followed, which Python and NumPy answer in different ways",
                 "convert it, float(n) or np.asarray(n), without asking")  # fmt: skip
     return answers.pop()
+
+
+def _shadow_of(value: Any) -> Any:
+    """What stands for a function of Python that a module has under another name."""
+    return next((one for name, one in _SHADOWED.items() if getattr(builtins, name) is value), None)
 
 
 def _is_instance(value: Any, kinds: Any) -> bool:

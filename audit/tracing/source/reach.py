@@ -68,6 +68,22 @@ _MODULES: Final = frozenset(
         "platform",
         "uuid",
         "secrets",
+        "timeit",
+        "fileinput",
+        "glob",
+        "linecache",
+        "zipfile",
+        "gzip",
+        "bz2",
+        "lzma",
+        "tarfile",
+        "mmap",
+        "runpy",
+        "codecs",
+        "dbm",
+        "smtplib",
+        "ftplib",
+        "syslog",
     ]
 )
 _FUNCTIONS: Final = frozenset(
@@ -101,6 +117,9 @@ _ATTRIBUTES: Final = {
     "simplefilter": "a warning that depends on data may become an error",
     "filterwarnings": "a warning that depends on data may become an error",
     **dict.fromkeys(["seterrcall", "showwarning", "formatwarning"], "an error that depends on data tells of them"),
+    **dict.fromkeys(["is_", "is_not"], "a trace sees other objects: compare with =="),
+    "empty_like": "it shows what happens to lie in memory: use np.zeros",
+    "singledispatch": "it asks for the class of what is followed: use if",
     **dict.fromkeys(
         [
             "setLevel",
@@ -272,6 +291,9 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
         found.read[f"{type(one.__self__).__name__}.self"] = one.__self__
         yield type(one.__self__)
     elif isinstance(one, types.FunctionType):
+        if hasattr(one, "registry") and hasattr(one, "dispatch"):
+            found.refused = f"{one.__name__} asks for the class of what is followed (singledispatch): use if"
+            return
         if hasattr(one, "__wrapped__"):
             yield one.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
         if not is_library(one.__code__.co_filename, found.home):
@@ -303,6 +325,10 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
     found.kept[f"an attribute of {function.__name__} ({len(found.kept)})"] = _Attributes(function)
     if all(names is not one for one in found.modules):
         found.modules.append(names)
+    held = [*(one for _, one in of_defaults(function)), *(one for one in (code.co_freevars and [
+        cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)] or ()))]  # fmt: skip
+    if any(one is asked for one in held for asked in (isinstance, hasattr, getattr, len)):
+        found.refused = found.refused or f"{function.__name__} has a function of Python under another name: use its own"
     for name, value in of_defaults(function):
         if is_generator(value):
             found.generators.append(ReadyMade(name, value, names, code.co_filename, default_of=function))
@@ -333,6 +359,13 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
             found.generators.append(ReadyMade(name, value, None, code.co_filename))
         else:
             yield from _named(name, value, found)
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
 
 
 def _named(name: str, value: Any, found: Reached, used: Sequence[str] = ()) -> Iterator[Any]:
@@ -425,14 +458,14 @@ def _refused(code: types.CodeType, names: dict[str, Any], free: dict[str, Any], 
             return f"{at}: {name} is kept from one call to the next: return it instead"
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"):
             value = free.get(name, names.get(name, getattr(builtins, name, None)))
-            if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] in _MODULES:
+            if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] in {*_MODULES, "builtins"}:
                 return f"{at}: {value.__name__} goes around the trace: hand over what is needed as an argument"
             if getattr(builtins, name, None) is value and name in _FUNCTIONS:
                 return f"{at}: {name}() goes around the trace"
             module = getattr(value, "__module__", None)
             if isinstance(module, str) and module.partition(".")[0] in _MODULES and not isinstance(value, type(None)):
                 return f"{at}: {module}.{name} goes around the trace"
-        if step.opname == "IMPORT_NAME" and name.partition(".")[0] in _MODULES:
+        if step.opname == "IMPORT_NAME" and name.partition(".")[0] in {*_MODULES, "builtins"}:
             return f"{at}: {name} goes around the trace"
         if step.opname.startswith("MATCH_"):
             return (
@@ -450,6 +483,8 @@ def _refused(code: types.CodeType, names: dict[str, Any], free: dict[str, Any], 
         former = "a constant" if step.opname == "LOAD_CONST" else str(step.argval)
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name in _ATTRIBUTES:
             return f"{at}: .{name} is not covered: {_ATTRIBUTES[name]}"
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name.startswith(("read_", "scan_", "sink_")):
+            return f"{at}: .{name} is not covered: it reads or writes a file"
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name in ("errstate", "seterr") and (
             {"raise", "call", "print", "log"} & set(_texts(code))
         ):  # fmt: skip

@@ -98,7 +98,7 @@ class Dummies(PandasHandle):
         listed = None if columns is None else list(public(self, columns))
         if labels is not None or listed is None or given or fill_value != 0 or len(set(listed)) < len(listed):
             self._no("columns that depend on data", "write .reindex(columns=[...], fill_value=0)")
-        found: dict[Any, Any] = {one: np.where((self._dpv_of == one)._dpv_arr, 1, 0) for one in listed}
+        found: dict[Any, Any] = {one: (self._dpv_of == one)._dpv_arr for one in listed}
         return FollowedFrame(self._dpv_tape, found, self._dpv_of._dpv_index, owned=True)
 
     def __getattr__(self, name: str) -> Any:

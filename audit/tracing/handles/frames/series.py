@@ -85,8 +85,18 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> Any:
-        """Of the values."""
-        return self._dpv_arr.dtype
+        """Of the values; pandas keeps whole numbers where no fraction is put in their place."""
+        kind = self._dpv_arr.dtype
+        number = self._dpv_arr._dpv_number
+        step = None if number is None else self._dpv_tape.setting.steps[number]
+        put = step is not None and (step.name in ("where", "fill") or (
+            step.name == "elementwise" and step.parameters["name"] in ("maximum", "minimum")))  # fmt: skip
+        if step is not None and put and kind.kind == "f" and any(
+            isinstance(one.fact, Rows) and one.fact.dtype.startswith(("int", "bool")) for one in step.operands
+        ):  # fmt: skip
+            self._no("the dtype of a column of whole numbers into which fractions may have been put, which is data",
+                     "convert it: .astype(float)")  # fmt: skip
+        return kind
 
     @property
     def shape(self) -> Any:
@@ -185,8 +195,8 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         if is_total(self._dpv_arr):
             return self
         value = public(self, value)
-        if value is None:
-            self._no("fillna with what stands beside it", "fill with a public number")
+        if value is None or not isinstance(value, str | int | float | np.generic):
+            self._no("fillna with something else than one value", "fill with a public number")
         found = pd.Series(raw(self._dpv_arr)).fillna(value).to_numpy()
         return self._like(applied("fill", [self._dpv_arr, _fitted(value)], found, dtype=_dtype(found)))
 
