@@ -325,8 +325,8 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
     found.kept[f"an attribute of {function.__name__} ({len(found.kept)})"] = _Attributes(function)
     if all(names is not one for one in found.modules):
         found.modules.append(names)
-    held = [*(one for _, one in of_defaults(function)), *(one for one in (code.co_freevars and [
-        cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)] or ()))]  # fmt: skip
+    held = [one for _, one in of_defaults(function)]
+    held += [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
     if any(one is asked for one in held for asked in (isinstance, hasattr, getattr, len)):
         found.refused = found.refused or f"{function.__name__} has a function of Python under another name: use its own"
     for name, value in of_defaults(function):
