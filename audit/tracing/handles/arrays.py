@@ -285,8 +285,8 @@ class _NumberOfRecords:
         length_of(self._dpv_of)
         raise AssertionError("the number of records is not public")
 
-    __eq__ = __ne__ = __hash__ = _data  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
-    __repr__ = __str__ = __format__ = _data  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    __eq__ = __ne__ = __hash__ = _data  # pyright: ignore[reportAssignmentType]
+    __repr__ = __str__ = __format__ = _data  # pyright: ignore[reportAssignmentType]
     __bool__ = __int__ = __index__ = __float__ = _data
 
 

@@ -712,12 +712,16 @@ def _length(value: Any) -> Any:
 _PYTHON_KINDS: Final = {"b": (bool, np.bool_), "i": (int, np.int64), "u": (int, np.uint64), "f": (float, np.float64)}
 
 
+_HANDLES: Final = __name__.rpartition(".")[0]
+"""The room of the classes that stand for arrays, frames and numbers."""
+
+
 def _kinds_of(value: Any) -> Sequence[type] | None:
     """The classes that may stand where something is followed; None of anything else.
 
     A number may be one of Python or one of NumPy: which of them it is, the trace does not say.
     """
-    if isinstance(value, Shape) or type(value).__module__.partition(".")[0] != "dpverdict":
+    if isinstance(value, Shape) or not type(value).__module__.startswith(_HANDLES):
         return None
     if type(value) is Released and type(value._dpv_value).__module__ not in ("builtins", "numpy"):
         return [type(value._dpv_value)]
