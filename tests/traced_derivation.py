@@ -969,7 +969,7 @@ def compared_cell(name: str, operands: list[Given]) -> Cell | None:
     fact, value = (operands[0].fact, operands[1].value) if first else (operands[1].fact, operands[0].value)
     array = np.asarray(value)
     assert fact is not None
-    if fact.box.shape != () or array.size != 1:
+    if fact.box.shape != () or array.size != 1 or fact.dtype in ("float16", "float32"):
         return None
     one = array.ravel().tolist()[0]
     if isinstance(one, int | float) and (one != one or abs(one) > 2.0**53):
@@ -1077,6 +1077,8 @@ def isin(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, values = the_rows(operands[0]), operands[1].value
     values = values.tolist() if isinstance(values, np.ndarray) else values
     need(all(one is not None and one == one for one in values), "values of which none is missing")
+    numeric = all(isinstance(one, bool | int | float) for one in values)
+    need(fact.dtype == "category" or numeric, "numbers among numbers")
     of_one_record(d, operands)
     support = None
     if fact.box.shape == () and operands[0].number is not None:
@@ -1241,6 +1243,7 @@ def remainder(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
 def mapped(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, found = the_rows(operands[0]), operands[1].value
     need(isinstance(found, dict) and found, "a public dictionary")
+    need(all(one is not None and one == one for one in found), "keys of which none is missing")
     of_one_record(d, operands)
     gaps = not (fact.values is not None and all(one in found for one in fact.values)
                 and not any(one[2] for one in fact.box.flat()))  # fmt: skip
@@ -1322,6 +1325,7 @@ def summed(d: Derivation, fact: Rows, box: Box, dtype: str, supports: Iterable[S
     most = float(np.iinfo(kind).max) if kind.kind in "iu" else float(np.finfo(kind).max) if kind.kind == "f" else 0.0
     largest = max((max(abs(a), abs(b)) for a, b, _ in box.flat()), default=0.0)
     need(kind.itemsize >= 8 and largest * MOST_RECORDS <= most, f"a sum that {dtype} holds")
+    need(kind.kind != "u" or all(one[0] >= 0 for one in box.flat()), "a sum that does not fall below 0")
     return Total(d.selected(fact, box), tuple(supports), dtype, norm)
 
 

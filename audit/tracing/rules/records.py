@@ -200,7 +200,7 @@ def _cell(name: str, operands: Sequence[TracedOperand]) -> Cell | None:
     fact, public = (operands[0].fact, operands[1].value) if first else (operands[1].fact, operands[0].value)
     assert isinstance(fact, Rows)
     value: Any = np.asarray(public)
-    if fact.shape != () or value.size != 1:
+    if fact.shape != () or value.size != 1 or fact.dtype in ("float32", "float16"):  # those round the number first
         return None
     value = value.reshape(-1)[0]
     value = value.item() if isinstance(value, np.generic) else value
@@ -347,6 +347,9 @@ def isin(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str
     assert isinstance(fact, Rows)
     if any(one is None or one != one for one in values):
         refuse("isin with a missing value", "use isna()")
+    if fact.dtype != "category" and not all(isinstance(one, bool | int | float) for one in values):
+        refuse("isin of numbers with texts, which NumPy compares as numbers or as texts, by how many there are",
+               "give numbers")  # fmt: skip
     must_be_of_one_record(setting, operands)
     support: Support | None = None
     if fact.shape == () and operands[0].number is not None:
@@ -574,6 +577,8 @@ def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     fact = operands[0].fact
     assert isinstance(fact, Rows)
     table: dict[Any, Any] = dict(operands[1].value)
+    if any(key is None or key != key for key in table):
+        refuse("map of what is missing", "leave that key out, and fill the gaps: .fillna(0)")
     must_be_of_one_record(setting, operands)
     whole = fact.values is not None and all(one in table for one in fact.values) and not fact.missing.any()
     results = list(table.values())

@@ -57,6 +57,8 @@ def summed(setting: Setting, fact: Rows, found: Interval, dtype: str, supports: 
     if not (np.isfinite(found.low) & np.isfinite(found.high)).all():
         refuse("a sum of numbers that nothing bounds", "clip them first, or give low and high in the schema")
     kind = np.dtype(dtype)
+    if kind.kind == "u" and bool((found.low < 0).any()):
+        refuse(f"a sum in {dtype}, which wraps around below 0", "leave dtype= out")
     most = float(np.iinfo(kind).max) if kind.kind in "iu" else float(np.finfo(kind).max) if kind.kind == "f" else 0.0
     largest = float(max(np.abs(found.low).max(initial=0.0), np.abs(found.high).max(initial=0.0)))
     if kind.itemsize < 8 or largest * MOST_RECORDS > most:
