@@ -94,8 +94,8 @@ def elementwise(setting: Setting, operands: Sequence[TracedOperand], given: Mapp
     for one in operands:
         if isinstance(one.fact, Rows):
             intervals.append(interval_of(one.fact))
-            if not _is_number(one.fact) and not (compares or name == "isnan"):
-                refuse(f"{name} of texts")
+            if not _is_number(one.fact) and not (one.fact.dtype == "category" and (compares or name == "isnan")):
+                refuse(f"{name} of texts or dates")
         else:
             value = public_row(one.value, dims)
             if np.asarray(value).dtype.kind not in "biufOSU":
@@ -136,6 +136,11 @@ def elementwise(setting: Setting, operands: Sequence[TracedOperand], given: Mapp
 
 def _is_number(fact: Rows) -> bool:
     return np.dtype(fact.dtype).kind in "biuf" if fact.dtype != "category" else False
+
+
+def _no_dates(fact: Rows, what: str) -> None:
+    if fact.dtype != "category" and not _is_number(fact):
+        refuse(f"{what} of dates", "compare with public dates, or take a part of them: the year, the month")
 
 
 def _compared_exactly(operands: Sequence[TracedOperand], *, truths: bool) -> bool:
@@ -347,6 +352,7 @@ def isin(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str
     assert isinstance(fact, Rows)
     if any(one is None or one != one for one in values):
         refuse("isin with a missing value", "use isna()")
+    _no_dates(fact, "isin")
     must_be_of_one_record(setting, operands)
     support: Support | None = None
     if fact.shape == () and operands[0].number is not None:
@@ -574,6 +580,7 @@ def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     fact = operands[0].fact
     assert isinstance(fact, Rows)
     table: dict[Any, Any] = dict(operands[1].value)
+    _no_dates(fact, "map")
     must_be_of_one_record(setting, operands)
     whole = fact.values is not None and all(one in table for one in fact.values) and not fact.missing.any()
     results = list(table.values())
@@ -598,6 +605,7 @@ def digitized(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
     """The number of the bin of each entry."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
+    _no_dates(fact, "bins")
     if fact.missing.any():
         refuse("bins of numbers that may be missing", "fill them first")
     must_be_of_one_record(setting, operands)
