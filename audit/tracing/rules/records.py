@@ -17,6 +17,8 @@ from dpverdict.audit.tracing.rules.operations import Setting, Step, TracedOperan
 from dpverdict.audit.tracing.rules.rounding import must_be_of_one_record
 
 _EXACT_FLOATS: Final = 2.0**53
+_MOST_LISTED: Final = 1000
+"""Whole numbers that are looked up one by one in a dictionary."""
 _STAYING: Final = ("maximum", "minimum", "fmax", "fmin", "positive", "sign")
 """Functions that give one of their arguments, or a sign: an integer of a dtype stays one."""
 _COMPARED: Final = {
@@ -582,7 +584,8 @@ def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     table: dict[Any, Any] = dict(operands[1].value)
     _no_dates(fact, "map")
     must_be_of_one_record(setting, operands)
-    whole = fact.values is not None and all(one in table for one in fact.values) and not fact.missing.any()
+    possible = fact.values if fact.values is not None else _whole_numbers_between(fact)
+    whole = possible is not None and all(one in table for one in possible) and not fact.missing.any()
     results = list(table.values())
     numbers_alone = bool(results) and all(isinstance(one, int | float) for one in results)
     if fact.values is not None and numbers_alone:
@@ -598,6 +601,12 @@ def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
         refuse("map to NaN", "leave those keys out")
     found = Interval.of(np.full(fact.shape, min(numbers)), np.full(fact.shape, max(numbers)), not whole)
     return Rows(fact.masks, *found, given["dtype"])
+
+
+def _whole_numbers_between(fact: Rows) -> range | None:
+    """The values that a column of whole numbers may have; None where it is another column, or they are many."""
+    bounded = fact.dtype == "int64" and fact.shape == () and 0 <= float(fact.high - fact.low) <= _MOST_LISTED
+    return range(int(fact.low), int(fact.high) + 1) if bounded else None
 
 
 @operation("digitize", "a function of the entry of one record", "public edges, increasing; no gaps")

@@ -525,12 +525,12 @@ def converted(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
 def in_32_bits(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """The same counts, of a dtype with which nothing is computed that gives it again."""
     fact = the_total(operands[0])
-    if not _counts(setting, operands[0].number):
+    if not counts_records(setting, operands[0].number):
         refuse("a statistic in 32 bits that is no count", "cast it: .cast(pl.Float64)")
     return replace(fact, dtype="uint32")
 
 
-def _counts(setting: Setting, number: int | None) -> bool:
+def counts_records(setting: Setting, number: int | None) -> bool:
     """Whether each coordinate is how many records there are of some kind."""
     if number is None:
         return False
@@ -545,7 +545,7 @@ def _counts(setting: Setting, number: int | None) -> bool:
             weights = [one.fact for one in step.operands[int(step.parameters.get("keys", 1)) :]]
             return all(isinstance(one, Rows) and one.dtype == "bool" for one in weights)
         case "stack" | "pick":
-            return all(_counts(setting, one.number) for one in step.operands)
+            return all(counts_records(setting, one.number) for one in step.operands)
         case _:
             return False
 

@@ -79,3 +79,11 @@ class FrameOrSeries(Followed):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         self._no("data that are pickled", f"use {self._dpv_copy}")
+
+
+class PolarsHandle(FrameOrSeries):
+    """A frame, a series or groups of polars."""
+
+    __slots__ = ()
+    _dpv_selection = "a filter"
+    _dpv_copy = ".clone()"
