@@ -130,8 +130,8 @@ RIGHT = {
     "df.select(pl.col('day').dt.weekday().sum()).item() + rng.laplace(scale=7)": "eps=1",
     "df.select((pl.col('day').dt.year().cast(pl.Int64) - 2023).sum()).item() + rng.laplace()": "eps=1",
     "df.drop_nulls('seen').select(pl.col('seen').dt.ordinal_day().sum()).item() + rng.laplace(scale=366)": "eps=1",
-    "pl.DataFrame({'m': list(range(1, 13))}, schema={'m': pl.Int8}).join("
-    "df.group_by(pl.col('day').dt.month().alias('m')).len(), on='m', how='left', maintain_order='left').fill_null(0)['len'].to_numpy() + rng.laplace(size=12)": "eps=1",
+    "pl.DataFrame({'m': list(range(1, 13))}, schema={'m': pl.Int8}).join(df.group_by(m=pl.col('day').dt.month()).len(), "
+    "on='m', how='left', maintain_order='left').fill_null(0)['len'].to_numpy() + rng.laplace(size=12)": "eps=1",
 }
 REFUSED = {
     "df.group_by('city').agg(pl.len())": "labels of groups, which are those that occur",
@@ -247,10 +247,9 @@ FAULTS = {
     "in 32 bits": f"{CITIES}.join({BY_CITY}.len(), {LEFT}).fill_null(0)['len'].to_numpy() + rng.laplace(size=2)",
     "groups": f"{CITIES}.join({BY_CITY}.agg(pl.col('age').sum()), {LEFT}).fill_null(0)['age'] + "
     "rng.laplace(scale=120, size=2)",
-    "groups of several columns": f"{BOTH}.join(df.group_by('city', 'sex').agg(pl.len()), on=['city', 'sex'], how='left',"
-    " maintain_order='left').fill_null(0)['len'] + rng.laplace(size=4)",
+    "groups of several columns": f"{BOTH}.join(df.group_by('city', 'sex').len(), on=['city', 'sex'], how='left', "
+    "maintain_order='left').fill_null(0)['len'] + rng.laplace(size=4)",
     "map": "df['city'].replace_strict({'Oslo': 1, 'Rome': 4}).sum() + rng.laplace(scale=4)",
-    "digitize": "[(df['age'].cut([18, 40], labels=['a', 'b', 'c']) == one).sum() + rng.laplace() for one in 'abc'][2]",
     "part of a date": "df.select(pl.col('day').dt.month().sum()).item() + rng.laplace(scale=12)",
     "comparison of dates": "df.select((pl.col('day') >= pl.date(2024, 3, 1)).sum()).item() + rng.laplace()",
 }

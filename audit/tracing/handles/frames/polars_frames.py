@@ -395,6 +395,11 @@ class PolarsSeries(PolarsHandle):
         self._dpv_arr._dpv_owned = False
         return Tree(self._dpv_tape, {})._whole(self._dpv_arr)
 
+    @property
+    def dt(self) -> Any:
+        """The parts of dates."""
+        return _Parts(self)
+
     def value_counts(self, *, sort: bool = False, parallel: bool = False, name: str | None = None,
                      normalize: bool = False) -> Any:  # fmt: skip
         """How often each value occurs: which do depends on data, until they are joined to a public table."""
@@ -441,6 +446,20 @@ class PolarsSeries(PolarsHandle):
 
     def __getitem__(self, key: Any) -> Any:
         self._no("records that are picked by their position", "use filter")
+
+
+class _Parts:
+    """``s.dt`` of a column of dates: its methods are those of expressions."""
+
+    def __init__(self, of: PolarsSeries) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(pl.col("self").dt, name):
+            raise AttributeError(name)
+        tree = Tree(self._of._dpv_tape, {"self": self._of._dpv_arr})
+        return lambda *args, **given: _series(self._of._dpv_tape, tree.of(
+            getattr(pl.col("self").dt, name)(*args, **given))[1], self._of.name)  # fmt: skip
 
 
 def _operator(name: str) -> Callable[..., Any]:
