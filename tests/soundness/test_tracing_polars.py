@@ -130,8 +130,9 @@ RIGHT = {
     "df.select(pl.col('day').dt.weekday().sum()).item() + rng.laplace(scale=7)": "eps=1",
     "df.select((pl.col('day').dt.year().cast(pl.Int64) - 2023).sum()).item() + rng.laplace()": "eps=1",
     "df.drop_nulls('seen').select(pl.col('seen').dt.ordinal_day().sum()).item() + rng.laplace(scale=366)": "eps=1",
-    "pl.DataFrame({'m': list(range(1, 13))}, schema={'m': pl.Int8}).join(df.group_by(m=pl.col('day').dt.month()).len(), "
-    "on='m', how='left', maintain_order='left').fill_null(0)['len'].to_numpy() + rng.laplace(size=12)": "eps=1",
+    "pl.DataFrame({'m': list(range(1, 13))}, schema={'m': pl.Int8}).join("
+    "df.group_by(m=pl.col('day').dt.month()).len(), on='m', how='left', maintain_order='left').fill_null(0)['len']"
+    ".to_numpy() + rng.laplace(size=12)": "eps=1",
 }
 REFUSED = {
     "df.group_by('city').agg(pl.len())": "labels of groups, which are those that occur",
