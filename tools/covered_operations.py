@@ -69,7 +69,7 @@ def tables() -> str:
             ),
             ("pandas: functions", ", ".join(f"`pd.{name}`" for name in sorted(frame_functions._OWN))),
             ("polars: a frame", public(PolarsFrame)),
-            ("polars: groups", "`agg` of `pl.len()`, `count()` and `sum()`, `len`, and `value_counts` of a series, then "
+            ("polars: groups", "`agg` of `pl.len()`, `count()` and `sum()`, `len`, `value_counts` of a series, then "
              '`pl.DataFrame({"city": [...]}).join(counts, on="city", how="left", maintain_order="left").fill_null(0)`'),
             ("polars: expressions", ", ".join(f"`{name}`" for name in sorted(POLARS_NODES))),
             ("dates", "`.dt` of pandas and polars: the year and " + ", ".join(f"`{name}`" for name in PARTS)

@@ -543,7 +543,7 @@ def call_ufunc(tape: RunTape, function: Any, args: Sequence[Any]) -> Any:
     if any(np.asarray(raw(one)).dtype.kind in "mM" for one in given):
         tape.refuse(
             "comparisons and arithmetic of dates",
-            "compare columns of frames with public dates, or put the day into the table as a number",
+            "use a frame, or put the day into the table as a number",
         )
     if any(isinstance(one, Transposed) for one in args):
         tape.refuse(f"np.{name} of transposed records", "work with x itself")
