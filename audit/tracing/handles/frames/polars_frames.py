@@ -145,7 +145,8 @@ class PolarsFrame(PolarsHandle):
             if key not in self._dpv_columns:
                 raise KeyError(key)
             if is_total(self._dpv_columns[key]):
-                return PolarsStatistics(np.atleast_1d(self._dpv_columns[key]), key)
+                made: Any = np.atleast_1d(self._dpv_columns[key])
+                return PolarsStatistics(made, key)
             return _series(self._dpv_tape, self._dpv_columns[key], key)
         if isinstance(key, list) and all(isinstance(one, str) for one in key):
             return self._with({name: self._dpv_columns[name] for name in key})
@@ -276,7 +277,8 @@ class PolarsFrame(PolarsHandle):
         values = list(self._dpv_columns.values())
         if self._statistics():
             if all(in_32_bits(one) for one in values):
-                return counts_in_32_bits(np.stack(values)[None])
+                counts: Any = np.stack(values)[None]
+                return counts_in_32_bits(counts)
             return np.stack([one.astype(np.float64) for one in values])[None]
         return np.column_stack([self._tree()._whole(one) for one in values])
 

@@ -109,7 +109,7 @@ class PolarsStatistics(PolarsHandle):
             return Released(self._dpv_tape, value, found._dpv_pending)
         if type(other) is PolarsStatistics:
             return self._applied(getattr(pl.col("s"), method)(pl.col("other")), other._dpv_arr)
-        if not isinstance(other, int | float) or isinstance(other, Followed | Released):
+        if type(other) not in (int, float):
             self._no("statistics together with something else than noise for each, or a public number",
                      "take .to_numpy() of them")  # fmt: skip
         return self._applied(getattr(pl.col("s"), method)(other))
@@ -215,8 +215,8 @@ class PolarsGrouped(PolarsHandle):
         """With other names."""
         if not isinstance(mapping, dict):
             self._no("rename by a function")
-        keys, parts = ({mapping.get(name, name): one for name, one in some.items()}
-                       for some in (self._dpv_keys, self._dpv_parts))  # fmt: skip
+        keys = {mapping.get(name, name): one for name, one in self._dpv_keys.items()}
+        parts = {mapping.get(name, name): one for name, one in self._dpv_parts.items()}
         if len(keys.keys() | parts.keys()) < len(self._dpv_keys) + len(self._dpv_parts):
             self._no("rename to a name twice")
         return PolarsGrouped(self._dpv_tape, keys, parts)

@@ -135,7 +135,8 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         index = shared_labels(self._dpv_tape, args)
         plain = [unwrapped(one) for one in settled(args)]
         if len(plain) == 2 and not given and any(map(of_dates, plain)):
-            return series_of(compared(function.__name__, *plain, _as_time), index, self.name)
+            one, other = plain
+            return series_of(compared(function.__name__, one, other, _as_time), index, self.name)
         return series_of(function(*plain, **given), index, self.name)
 
     def __array_function__(self, function: Any, types: Any, args: Any, given: Any) -> Any:
