@@ -262,8 +262,9 @@ class Tree:
         if is_total(first):
             self._no(f"{name} of a statistic", "take .item() of it, and add noise first")
         if name == "TemporalExpr" and given.get("") in _PARTS and of_dates(first) and not others:
-            part_of = getattr(pl.Series(raw(first)).dt, _METHODS.get(given[""], given[""].lower()))
-            return part(first, _PARTS[given[""]], part_of().to_numpy())
+            node = str(given[""])
+            part_of = getattr(pl.Series(raw(first)).dt, _METHODS.get(node, node.lower()))
+            return part(first, _PARTS[node], part_of().to_numpy())
         if name == "Cut" and not others:
             return self._cut(self._rows(first), given)
         if name in ("ReplaceStrict", "Replace") and len(others) >= 2 and not any(map(_followed, others)):
