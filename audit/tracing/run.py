@@ -232,7 +232,7 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     set_current(tape)
     try:
         written = messages_written(lambda value: _check_outcome(tape, value))
-        own = replaced(found.modules, found.generators, [*_of_pandas(schema), *written])
+        own = replaced(found.modules, found.generators, [*_of_library(schema), *written])
         with warnings.catch_warnings(), replacing(own):
             warnings.simplefilter("always")
             table = table_of(tape, schema, sample)
@@ -252,8 +252,12 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     return tape
 
 
-def _of_pandas(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
-    """The functions of pandas that take frames, where the table is one."""
+def _of_library(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
+    """The functions of pandas, or of polars, that take frames, where the table is one."""
+    if schema.table == "polars":
+        from dpverdict.audit.tracing.handles.frames.polars_groups import polars_functions
+
+        return polars_functions()
     if schema.table != "pandas":
         return ()
     from dpverdict.audit.tracing.handles.frames.functions import pandas_functions
