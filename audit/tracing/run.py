@@ -9,7 +9,7 @@ import json
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 import numpy as np
@@ -21,7 +21,7 @@ from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
 from dpverdict.audit.tracing.handles.tape import Release, RunTape, set_current
 from dpverdict.audit.tracing.losses.samples import samples_of
-from dpverdict.audit.tracing.rules.facts import MIXED, Total
+from dpverdict.audit.tracing.rules.facts import MIXED, Fact, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.source.generators import (
     is_a_library_generator,
@@ -145,10 +145,12 @@ class Statistics:
     Attributes:
         function: that is run.
         found: what it reaches.
+        before: what the last run did, with its facts.
     """
 
     function: Callable[..., Any]
     found: Reached
+    before: list[tuple[object, Fact]] = field(default_factory=list)
 
     @property
     def codes(self) -> Sequence[Any]:
@@ -157,7 +159,8 @@ class Statistics:
 
     def on(self, schema: TableSchema, table: Any) -> list[Release] | None:
         """The releases on a table of the schema, where no noisy value decides for "yes"; None if it is not covered."""
-        tape = _run(self.function, schema, self.found, (), sample=table)
+        tape = _run(self.function, schema, self.found, (), sample=table, before=self.before)
+        self.before[:] = tape.done
         return tape.releases if tape.refused is None else None
 
 
@@ -222,14 +225,14 @@ def _unlike(one: RunTape, other: RunTape) -> str | None:
 
 
 def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, script: Sequence[int], *,
-         sample: Any) -> RunTape:  # fmt: skip
+         sample: Any, before: Sequence[tuple[object, Fact]] = ()) -> RunTape:  # fmt: skip
     setting = Setting(schema.relation is REPLACE_ONE, schema.records)
-    tape = RunTape(setting, frozenset(found.files), script)
+    tape = RunTape(setting, frozenset(found.files), script, tuple(before))
     takes_generator = _takes_generator(function)
     set_current(tape)
     try:
         written = messages_written(lambda value: _check_outcome(tape, value))
-        own = replaced(found.modules, found.generators, [*_of_pandas(schema), *written])
+        own = replaced(found.modules, found.generators, [*_of_library(schema), *written])
         with warnings.catch_warnings(), replacing(own):
             warnings.simplefilter("always")
             table = table_of(tape, schema, sample)
@@ -249,8 +252,12 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     return tape
 
 
-def _of_pandas(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
-    """The functions of pandas that take frames, where the table is one."""
+def _of_library(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
+    """The functions of pandas, or of polars, that take frames, where the table is one."""
+    if schema.table == "polars":
+        from dpverdict.audit.tracing.handles.frames.polars_groups import polars_functions
+
+        return polars_functions()
     if schema.table != "pandas":
         return ()
     from dpverdict.audit.tracing.handles.frames.functions import pandas_functions

@@ -562,7 +562,10 @@ def call_ufunc(tape: RunTape, function: Any, args: Sequence[Any]) -> Any:
     name = {"divide": "true_divide", "conjugate": "positive"}.get(function.__name__, function.__name__)
     given = [one for one in args if isinstance(one, FollowedArray)]
     if any(np.asarray(raw(one)).dtype.kind in "mM" for one in given):
-        tape.refuse("comparisons and arithmetic of dates", "put the day into the table as a number")
+        tape.refuse(
+            "comparisons and arithmetic of dates",
+            "use a frame, or put the day into the table as a number",
+        )
     if any(isinstance(one, Transposed) for one in args):
         tape.refuse(f"np.{name} of transposed records", "work with x itself")
     if name in ("matmul", "vecdot"):

@@ -27,7 +27,8 @@ INSTEAD: Final = {
     "join": "write df.merge(table, on='key') with a public table that has each key once",
     "replace": "use map with a dictionary of every category",
     "str": "map the categories of the schema by a dictionary",
-    "dt": "compare with public dates",
+    "dt": "compare with public dates, or take the year, quarter, month, day, dayofyear or dayofweek",
+    "resample": "group by a part of the dates, df.groupby(df['day'].dt.month), and reindex by public labels",
 }  # fmt: skip
 """What to write in place of methods that are not covered."""
 
@@ -79,3 +80,11 @@ class FrameOrSeries(Followed):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         self._no("data that are pickled", f"use {self._dpv_copy}")
+
+
+class PolarsHandle(FrameOrSeries):
+    """A frame, a series or groups of polars."""
+
+    __slots__ = ()
+    _dpv_selection = "a filter"
+    _dpv_copy = ".clone()"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -20,11 +21,13 @@ from dpverdict.audit.tracing.handles.arrays import (
     is_rows,
     is_total,
     labelled,
+    no,
     public,
     raw,
     remade,
     settled,
 )
+from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, part
 from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, FrameOrSeries
 from dpverdict.audit.tracing.handles.functions import array_of, selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
@@ -140,8 +143,11 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         if given.get("out") is not None or method != "__call__":
             self._no(f"np.{function.__name__} in place", "assign the result to a new name")
         index = shared_labels(self._dpv_tape, args)
-        found = function(*[unwrapped(one) for one in settled(args)], **given)
-        return series_of(found, index, self.name)
+        plain = [unwrapped(one) for one in settled(args)]
+        if len(plain) == 2 and not given and any(map(of_dates, plain)):
+            one, other = plain
+            return series_of(compared(function.__name__, one, other, _as_time), index, self.name)
+        return series_of(function(*plain, **given), index, self.name)
 
     def __array_function__(self, function: Any, types: Any, args: Any, given: Any) -> Any:
         index = shared_labels(self._dpv_tape, args)
@@ -216,6 +222,13 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         """The records where it is present."""
         self._plain_call("dropna", args, given)
         return series_of(present(self._dpv_arr, [self._dpv_arr]), self._dpv_index, self.name)
+
+    @property
+    def dt(self) -> Any:
+        """The parts of dates."""
+        if not of_dates(self._dpv_arr):
+            self._no(".dt of something else than dates without a zone", INSTEAD["dt"])
+        return _Parts(self)
 
     def between(self, left: Any, right: Any, inclusive: str = "both") -> Any:
         """Whether a value lies between two public ones."""
@@ -458,6 +471,38 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         if name.startswith("_") or not hasattr(pd.Series, name):
             raise AttributeError(name)
         self._no(f".{name} of a series of data", INSTEAD.get(name, SEE))
+
+
+class _Parts:
+    """``s.dt`` of a column of dates."""
+
+    def __init__(self, of: FollowedSeries) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        known = {"weekday": "dayofweek", "day_of_week": "dayofweek", "day_of_year": "dayofyear"}.get(name, name)
+        if known not in _PARTS:
+            self._of._no(f".dt.{name} of dates", INSTEAD["dt"])
+        array = self._of._dpv_arr
+        return self._of._like(part(array, known, getattr(pd.Series(raw(array)).dt, name).to_numpy()))
+
+
+_PARTS: Final = ("year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "minute", "second")
+
+
+def _as_time(array: FollowedArray, value: Any) -> Any:
+    """What pandas compares a column of dates with: a time, or a text that it reads as one."""
+    value = public(array, value)
+    if type(value) is str:
+        try:
+            value = pd.Timestamp(value)
+        except ValueError:
+            no(array, "dates compared with a text that is no date", "write it as 2024-12-31")
+    elif type(value) is np.datetime64:
+        value = pd.Timestamp(value)
+    if not isinstance(value, datetime.datetime):  # pandas takes no datetime.date
+        no(array, "dates compared with something that is no time", 'write "2024-12-31", or pd.Timestamp("2024-12-31")')
+    return pd.Timestamp(value)
 
 
 class _Places:
