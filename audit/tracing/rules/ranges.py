@@ -55,7 +55,7 @@ def ranges(setting: Setting, number: int | None) -> Values:
     """
     setting = setting.of_every_record
     assert number is not None
-    for one in made_of(setting, number, Total) if ("range", number) not in setting.known else ():
+    for one in made_of(setting, number, Total, "range"):
         step = setting.steps[one]
         assert isinstance(step.fact, Total)
         with np.errstate(all="ignore"):

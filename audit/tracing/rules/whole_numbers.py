@@ -39,33 +39,27 @@ def whole_numbers(setting: Setting, number: int | None) -> Floats:
     """
     setting = setting.of_every_record
     assert number is not None
-    if ("size", number) in setting.known:
-        known: Floats = setting.known["size", number]
-        return known
-    sizes: dict[int, Floats] = {}
-    for one in made_of(setting, number, Total):
-        if ("size", one) in setting.known:
-            sizes[one] = setting.known["size", one]
-            continue
+    for one in made_of(setting, number, Total, "size"):
         step = setting.steps[one]
         fact = step.fact
         assert isinstance(fact, Total)
-        size = np.broadcast_to(_whole(setting, step, fact, [_size_of(other, sizes) for other in step.operands]),
+        size = np.broadcast_to(_whole(setting, step, fact, [_size_of(setting, other) for other in step.operands]),
                                fact.shape).ravel()  # fmt: skip
         unknown = _EXACT if np.dtype(fact.dtype).kind in "iu" else np.inf
-        sizes[one] = setting.known["size", one] = np.where(size <= _EXACT, size, unknown)
-    return sizes[number]
+        setting.known["size", one] = np.where(size <= _EXACT, size, unknown)
+    found: Floats = setting.known["size", number]
+    return found
 
 
-def made_of(setting: Setting, number: int, kind: type[Rows] | type[Total]) -> list[int]:
-    """The operations of one kind that one is made of by that kind alone, and itself, in order.
+def made_of(setting: Setting, number: int, kind: type[Rows] | type[Total], what: str) -> list[int]:
+    """The operations of one kind that one is made of, and itself, of which something is not known yet, in order.
 
     What is derived of each in this order needs no recursion, however long the chain is.
     """
     waiting, found = [number], set[int]()
     while waiting:
         one = waiting.pop()
-        if one not in found and isinstance(setting.steps[one].fact, kind):
+        if one not in found and (what, one) not in setting.known and isinstance(setting.steps[one].fact, kind):
             found.add(one)
             waiting += [other.number for other in setting.steps[one].operands if other.number is not None]
     return sorted(found)
@@ -125,10 +119,8 @@ def unrounded(setting: Setting, number: int | None) -> Flags:
     """
     setting = setting.of_every_record
     assert number is not None
-    for one in made_of(setting, number, Total):
-        key = ("unrounded", one)
-        if key not in setting.known:
-            setting.known[key] = _unrounded(setting, one)
+    for one in made_of(setting, number, Total, "unrounded"):
+        setting.known["unrounded", one] = _unrounded(setting, one)
     found: Flags = setting.known["unrounded", number]
     return found
 
@@ -167,10 +159,10 @@ def _whole_sums(setting: Setting, step: Step, weights: Sequence[TracedOperand]) 
     return all(bool(one.all()) for one in flags)
 
 
-def _size_of(one: TracedOperand, sizes: dict[int, Floats]) -> Floats:
+def _size_of(setting: Setting, one: TracedOperand) -> Floats:
     """Bounds on the sizes of whole numbers, of a statistic or public ones; infinite where they are not whole."""
     if one.fact is not None:
-        return sizes[one.number] if one.number in sizes else np.full(1, np.inf)
+        return np.asarray(setting.known.get(("size", one.number), np.full(1, np.inf)))
     array = np.asarray(one.value)
     if array.dtype.kind not in "biuf":
         return np.full(array.size, np.inf)
@@ -181,11 +173,9 @@ def _size_of(one: TracedOperand, sizes: dict[int, Floats]) -> Floats:
 def _whole_entries(setting: Setting, one: TracedOperand) -> Flags:
     """Which entries of records, or public numbers, are whole numbers, whatever their dtype is."""
     if one.number is None:
-        return np.isfinite(_size_of(one, {})).reshape(np.shape(one.value))
-    for number in made_of(setting, one.number, Rows) if ("whole", one.number) not in setting.known else ():
-        key = ("whole", number)
-        if key not in setting.known:
-            setting.known[key] = _whole_entries_of(setting, setting.steps[number])
+        return np.isfinite(_size_of(setting, one)).reshape(np.shape(one.value))
+    for number in made_of(setting, one.number, Rows, "whole"):
+        setting.known["whole", number] = _whole_entries_of(setting, setting.steps[number])
     found: Flags = setting.known["whole", one.number]
     return found
 
