@@ -207,7 +207,7 @@ def _cell(name: str, operands: Sequence[TracedOperand]) -> Cell | None:
     fact, public = (operands[0].fact, operands[1].value) if first else (operands[1].fact, operands[0].value)
     assert isinstance(fact, Rows)
     value: Any = np.asarray(public)
-    if fact.shape != () or value.size != 1:
+    if fact.shape != () or value.size != 1 or fact.dtype in ("float32", "float16"):  # those round the number first
         return None
     value = value.reshape(-1)[0]
     value = value.item() if isinstance(value, np.generic) else value
@@ -354,6 +354,9 @@ def isin(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str
     assert isinstance(fact, Rows)
     if any(one is None or one != one for one in values):
         refuse("isin with a missing value", "use isna()")
+    if fact.dtype != "category" and not all(isinstance(one, bool | int | float) for one in values):
+        refuse("isin of numbers with texts, which NumPy compares as numbers or as texts, by how many there are",
+               "give numbers")  # fmt: skip
     _no_dates(fact, "isin")
     must_be_of_one_record(setting, operands)
     support: Support | None = None
@@ -582,6 +585,8 @@ def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     fact = operands[0].fact
     assert isinstance(fact, Rows)
     table: dict[Any, Any] = dict(operands[1].value)
+    if any(key is None or key != key for key in table):
+        refuse("map of what is missing", "leave that key out, and fill the gaps: .fillna(0)")
     _no_dates(fact, "map")
     must_be_of_one_record(setting, operands)
     possible = fact.values if fact.values is not None else _whole_numbers_between(fact)

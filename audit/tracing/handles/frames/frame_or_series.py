@@ -54,7 +54,8 @@ class FrameOrSeries(Followed):
     def _bounds_in_order(self, lower: Any, upper: Any) -> None:
         """Refuse bounds of clip that pandas and NumPy take otherwise: pandas exchanges them, and NaN is none to it."""
         plain = [one for one in (lower, upper) if one is not None and type(one).__module__ in ("builtins", "numpy")]
-        if any(np.ndim(one) or one != one for one in plain):
+        other = [one for one in (lower, upper) if one is not None and type(one).__module__.startswith("pandas")]
+        if other or any(np.ndim(one) or one != one for one in plain):
             self._no("clip with several bounds, or with NaN", "give one number for each side, or None")
         if len(plain) == 2 and plain[0] > plain[1]:
             self._no("clip with a lower bound above the upper one, which libraries take in different ways",

@@ -88,8 +88,18 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> Any:
-        """Of the values."""
-        return self._dpv_arr.dtype
+        """Of the values; pandas keeps whole numbers where no fraction is put in their place."""
+        kind = self._dpv_arr.dtype
+        number = self._dpv_arr._dpv_number
+        step = None if number is None else self._dpv_tape.setting.steps[number]
+        put = step is not None and (step.name in ("where", "fill") or (
+            step.name == "elementwise" and step.parameters["name"] in ("maximum", "minimum")))  # fmt: skip
+        if step is not None and put and kind.kind == "f" and any(
+            isinstance(one.fact, Rows) and one.fact.dtype.startswith(("int", "bool")) for one in step.operands
+        ):  # fmt: skip
+            self._no("the dtype of a column of whole numbers into which fractions may have been put, which is data",
+                     "convert it: .astype(float)")  # fmt: skip
+        return kind
 
     @property
     def shape(self) -> Any:
@@ -191,8 +201,8 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         if is_total(self._dpv_arr):
             return self
         value = public(self, value)
-        if value is None:
-            self._no("fillna with what stands beside it", "fill with a public number")
+        if value is None or not isinstance(value, str | int | float | np.generic):
+            self._no("fillna with something else than one value", "fill with a public number")
         found = pd.Series(raw(self._dpv_arr)).fillna(value).to_numpy()
         return self._like(applied("fill", [self._dpv_arr, _fitted(value)], found, dtype=_dtype(found)))
 
@@ -236,8 +246,9 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         table = arg.to_dict() if isinstance(arg, pd.Series) and not isinstance(arg, Followed) else arg
         if is_total(self._dpv_arr) and callable(table):
             return self.apply(table)
-        if not isinstance(table, dict):
-            self._no("map with a function, which may do anything with a record", "give a dictionary")
+        if type(table) is not dict:
+            self._no("map with a function, or a dictionary that makes items, which may do anything with a record",
+                     "give a dictionary")  # fmt: skip
         found = pd.Series(raw(self._dpv_arr)).map(table).to_numpy()
         return self._like(applied("map", [self._dpv_arr, table], found, dtype=_dtype(found)))
 
@@ -291,6 +302,12 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
             if labels is not None and labels.intervals:
                 self._no("intervals of pd.cut that become text", "give labels")
             whole = isinstance(dtype, pd.CategoricalDtype) or str(dtype) == "category"
+            fact = fact_of(self._dpv_arr)
+            texts = isinstance(fact, Rows) and fact.dtype == "category" and all(
+                isinstance(one, str) for one in fact.values or [None]
+            )  # fmt: skip
+            if str(dtype) in ("str", "string") and not (texts and isinstance(fact, Rows) and not fact.missing.any()):
+                self._no("numbers, or what is missing, that become texts", "compare numbers, and fill the gaps first")
             array = labelled(remade(self._dpv_arr, self._dpv_arr._dpv_number, raw(self._dpv_arr)),
                              labels if whole else None)  # fmt: skip
             return series_of(array, self._dpv_index, self.name)
@@ -326,8 +343,10 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         shared_labels(self._dpv_tape, [self, cond, other])
         return self._like(np.where(unwrapped(cond), unwrapped(other), self._dpv_arr))
 
-    def copy(self, *args: Any, **given: Any) -> Any:
+    def copy(self, deep: bool = True) -> Any:
         """The same values."""
+        if not deep:
+            self._no("a copy that shares its values, which may change with it", "write .copy()")
         return series_of(self._dpv_arr.copy(), self._dpv_index, self.name)
 
     def add(self, other: Any) -> Any:
@@ -380,6 +399,8 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
 
     def rename(self, name: Any = None, **given: Any) -> Any:
         """Another name."""
+        if given or not (name is None or type(name) in (str, int, float)):
+            self._no("rename by something else than a new name", "give a text")
         return series_of(self._dpv_arr, self._dpv_index, name)
 
     def reindex(self, labels: Any, **given: Any) -> Any:
