@@ -119,7 +119,7 @@ def engine_fields() -> dict[str, object]:
 
 
 def telling(bar: Bar | None, stages: list[str] | None = None) -> Callable[[object], None]:
-    """Tell a progress bar, and who watches the stages, what a process tells; ``stages`` holds the last that names a pair."""
+    """Tell a progress bar, and who watches the stages, what a process tells; ``stages``: the last with a pair."""
 
     def told(content: object) -> None:
         match content:
