@@ -377,8 +377,10 @@ class Proposals:
         for factor, value in itertools.product(times, values):
             if not _is_number(value) or not 1 <= value <= limit:
                 continue
-            entry: Any = int(value) if column.type == "int" else float(value)
-            count = limit // (int(value) * factor)
+            entry: Any = int(value)  # whole, so that the sum is as far from the limit if each entry is made an integer
+            if column.type == "float":
+                entry = float(entry) if column.misfit(float(entry)) is None else float(value)
+            count = int(limit // (entry * factor))
             if not 1 <= count <= LONGEST_WRAPPING or (float(entry), count) in tried:
                 continue
             tried.add((float(entry), count))
