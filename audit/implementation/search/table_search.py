@@ -311,7 +311,7 @@ class _Search:
                 self._source = chain(batch[-left:], self._source)
                 del self._proposals[-left:]
             self._run_seconds = found.seconds
-            each = int(min(400, max(1, SLICE / max(found.seconds, 1e-4))))
+            each = int(min(400, max(8, SLICE / max(found.seconds, 1e-4))))
             self._keep()
             self._show()
 
