@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from dpverdict.proofs.rocq.lemmas import COMPARISONS, INTERVALS, REALS, Lemma, Piece, piece_of
-from dpverdict.proofs.rocq.preamble import NUMBERS, REALS as REAL_TACTICS, WITH_INTERVAL, WITHOUT_INTERVAL
+from dpverdict.proofs.rocq.preamble import NUMBERS, WITH_INTERVAL, WITHOUT_INTERVAL
+from dpverdict.proofs.rocq.preamble import REALS as REAL_TACTICS
 
 MOST_WORDS: Final = 300
 """Characters of a comment."""
@@ -106,7 +107,9 @@ def file_of(document: Mapping[str, Any], found: list[Condition], without: Collec
 def _written(name: str, lemma: Lemma) -> str:
     scope = "Q_scope" if lemma.library == "numbers" else "R_scope"
     words = f"(* {commented(lemma.words)} *)\n" if lemma.words else ""
-    return f"{words}Lemma {name} :\n  ({lemma.formula})%{scope.removesuffix('_scope')}.\nProof.\n  {lemma.proof}\nQed.\n"
+    return (
+        f"{words}Lemma {name} :\n  ({lemma.formula})%{scope.removesuffix('_scope')}.\nProof.\n  {lemma.proof}\nQed.\n"
+    )
 
 
 def _title(document: Mapping[str, Any]) -> str:

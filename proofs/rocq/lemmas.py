@@ -90,14 +90,16 @@ def _same(terms: Terms, trivial: bool) -> str:
     roots = list(terms.roots)
     for k, base in enumerate(roots):
         lines.append(f"assert (base{k}_ : 0 <= {base}) by nonnegative.")
-        lines.append(f"assert (square{k}_ := sqrt_sqrt ({base}) base{k}_). assert (sqrt_pos_{k}_ := sqrt_pos ({base})).")
+        lines.append(
+            f"assert (square{k}_ := sqrt_sqrt ({base}) base{k}_). assert (sqrt_pos_{k}_ := sqrt_pos ({base}))."
+        )
         lines.append(f"try (assert (root{k}_ : 0 < sqrt ({base})) by (apply sqrt_lt_R0; solve [positive])).")
     if "Rpower" in terms.functions or "exp" in terms.functions:
         lines.append("spread.")
     for k in reversed(range(len(roots))):
         lines.append(f"set (w{k}_ := sqrt ({roots[k]})) in *. clearbody w{k}_.")
     known = f" [{' '.join(f'square{k}_' for k in range(len(roots)))}]" if roots else ""
-    again = "" if not roots else f" | solve [field_simplify_eq; [nra | sides]]"
+    again = "" if not roots else " | solve [field_simplify_eq; [nra | sides]]"
     lines.append(f"first [ solve [ring{known}] | solve [field{known}; sides]{again} ].")
     return "\n  ".join(lines)
 
@@ -125,13 +127,17 @@ def _inequality(piece: Json) -> Iterator[Lemma | str]:
         lines.append(f"destruct (moved ({end}) {own} ltac:(assumption)) as [{step} [from_{step}_ is_{step}_]].")
     lines += [f"subst {terms.names[name]}." for name in ends]
     lemma = "from_quotient_strictly" if piece["strict"] else "from_quotient"
-    lines.append(f"apply ({lemma} _ ({parts[0]}) ({parts[1]})); [ | {'positive' if piece['strict'] else 'nonnegative'} | positive].")
+    lines.append(
+        f"apply ({lemma} _ ({parts[0]}) ({parts[1]})); [ | {'positive' if piece['strict'] else 'nonnegative'} | positive]."
+    )
     roots = list(terms.roots | moved.roots)
     if roots:
         for k, base in enumerate(roots):
             lines.append(f"try assert (square{k}_ := sqrt_sqrt ({base}) ltac:(nonnegative)).")
         known = f" [{' '.join(f'square{k}_' for k in range(len(roots)))}]"
-        lines.append(f"first [ solve [ring] | solve [field; sides] | solve [ring{known}] | solve [field{known}; sides] ].")
+        lines.append(
+            f"first [ solve [ring] | solve [field; sides] | solve [ring{known}] | solve [field{known}; sides] ]."
+        )
     else:
         lines.append("first [ solve [field; sides] | solve [ring] ].")
     yield Lemma(goal, "\n  ".join(lines), INTERVALS if roots or "PI" in expression or terms.functions else REALS)
@@ -177,7 +183,9 @@ def _boxes(piece: Json) -> Iterator[Lemma | str]:
     ]
     goal = _for_all(terms, names, sides, f"0 < {expression}")
     cut = ", ".join(f"i_bisect {terms.names[name]}" for name in names)
-    taylor = f" | solve [interval with ({cut}, i_taylor {terms.names[names[0]]}, i_prec 90, i_depth 20)]" if names else ""
+    taylor = (
+        f" | solve [interval with ({cut}, i_taylor {terms.names[names[0]]}, i_prec 90, i_depth 20)]" if names else ""
+    )
     first = f"solve [interval with ({cut + ', ' if cut else ''}i_prec 90, i_depth 20)]"
     yield Lemma(goal, f"intros. first [ {first}{taylor} ].", INTERVALS)
 

@@ -19,8 +19,52 @@ LARGEST_POWER: Final = 200
 """Of a written power: it is multiplied out."""
 
 _RESERVED: Final = frozenset(
-    "as at by else end exists fix for forall fun if in let match return then using where with Set Prop Type "
-    "R Q Z IZR PI sqrt exp ln sin cos Rabs Rmax Rmin Rpower pow cofix SProp struct True False not eq".split()
+    [
+        "as",
+        "at",
+        "by",
+        "else",
+        "end",
+        "exists",
+        "fix",
+        "for",
+        "forall",
+        "fun",
+        "if",
+        "in",
+        "let",
+        "match",
+        "return",
+        "then",
+        "using",
+        "where",
+        "with",
+        "Set",
+        "Prop",
+        "Type",
+        "R",
+        "Q",
+        "Z",
+        "IZR",
+        "PI",
+        "sqrt",
+        "exp",
+        "ln",
+        "sin",
+        "cos",
+        "Rabs",
+        "Rmax",
+        "Rmin",
+        "Rpower",
+        "pow",
+        "cofix",
+        "SProp",
+        "struct",
+        "True",
+        "False",
+        "not",
+        "eq",
+    ]
 )
 _FUNCTIONS: Final = {"sqrt": "sqrt", "exp": "exp", "log": "ln", "sin": "sin", "cos": "cos", "Abs": "Rabs"}
 _OPERATORS: Final[Mapping[type[ast.operator], str]] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
