@@ -24,7 +24,7 @@ SECONDS, GIGABYTES = 300.0, 2.0
 REFUTED, INCONCLUSIVE = 1, 3
 """Exit codes: a right function is never certified by a search."""
 
-FUNCTIONS = '''
+FUNCTIONS = """
 import time
 import numpy as np
 import pandas as pd
@@ -61,7 +61,7 @@ def slow_largest(table: pd.DataFrame, rng):
 def slow_sum(table: pd.DataFrame, rng):
     time.sleep(0.5)
     return table["x0"].clip(-1, 1).sum() + rng.laplace()
-'''
+"""
 
 CASES = {
     "counts of cities, pandas": ("counts", REFUTED),

@@ -24,7 +24,7 @@ class Case:
 
     Attributes:
         origin: whose example it is.
-        function: of a table, `laplace` and `public`; what it gives is an array of numbers of one length, as peers need it.
+        function: of a table, `laplace` and `public`; it gives an array of numbers of one length, as peers need it.
         table: real data that it might be run on, shape (n,) or (n, d).
         right: whether it keeps its claim.
         pair: the neighbours that the origin names by hand; None if they are to be found.
@@ -37,7 +37,7 @@ class Case:
     pair: tuple[Table, Table] | None = None
 
 
-# DP-Auditorium: examples/run_mean_mechanism_example.py, mechanisms/mean.py ---------------------------------------------
+# DP-Auditorium: examples/run_mean_mechanism_example.py, mechanisms/mean.py ------------------------------------------
 
 
 def mean_of_true_number(data: Table, laplace: Laplace, public: Public) -> Any:
@@ -157,7 +157,12 @@ def clipped_amounts(table: Table, laplace: Laplace, public: Public) -> Any:
 def visits(seed: int = 3, n: int = 240) -> Table:
     """Records of visits to shops."""
     rng = np.random.default_rng(seed)
-    columns = [rng.integers(0, n // 3, n), rng.integers(0, 4, n), rng.choice([1, 2, 3, 4, 5], n), rng.integers(18, 90, n)]
+    columns = [
+        rng.integers(0, n // 3, n),
+        rng.integers(0, 4, n),
+        rng.choice([1, 2, 3, 4, 5], n),
+        rng.integers(18, 90, n),
+    ]
     return np.column_stack([*columns, np.round(rng.gamma(3, 5, n), 2), rng.integers(0, 300, n)]).astype(float)
 
 

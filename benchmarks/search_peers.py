@@ -4,8 +4,8 @@
     python benchmarks/search_peers.py --auditorium VENV/bin/python --recorder VENV/bin/python --out search.json
 
 The peers are run by interpreters of their own, as DP-Auditorium needs TensorFlow; one that cannot import its auditor is
-left out with a message. DP-Auditorium is not on PyPI: take `python/dp_auditorium` of github.com/google/differential-privacy
-and set PYTHONPATH to it; dp-recorder is github.com/ObliviousAI/dp-recorder.
+left out with a message. Neither is on PyPI: DP-Auditorium is `python/dp_auditorium` of
+github.com/google/differential-privacy (set PYTHONPATH to it), dp-recorder is github.com/ObliviousAI/dp-recorder.
 
 Each is run as its own example runs it:
   dpverdict       searches the table for 20 seconds, and tests the pair that is left at error probability 1e-6
@@ -56,17 +56,15 @@ def nothing(**named: object) -> None:
 
 def searched_by_dpverdict(case: Case) -> dict[str, Any]:
     """Our own search, and the test of what it left."""
-    from dpverdict.audit import distinguish, find_neighbours  # noqa: PLC0415  # workers of peers have none
-    from dpverdict.audit.implementation.search.given_table import releases_for  # noqa: PLC0415
-    from dpverdict.mechanisms import ADD_OR_REMOVE_ONE  # noqa: PLC0415
+    from dpverdict.audit import distinguish, find_neighbours  # workers of peers have none
+    from dpverdict.audit.implementation.search.given_table import releases_for
+    from dpverdict.mechanisms import ADD_OR_REMOVE_ONE
 
     def release(table: np.ndarray, rng: np.random.Generator) -> Any:
         return case.function(table, noise_of(rng), nothing)
 
     begun = time.perf_counter()
-    found = find_neighbours(
-        release, "eps=1", data=case.table, adjacency=ADD_OR_REMOVE_ONE, seed=SEED, seconds=20
-    )
+    found = find_neighbours(release, "eps=1", data=case.table, adjacency=ADD_OR_REMOVE_ONE, seed=SEED, seconds=20)
     samples = releases_for(found)
     test = distinguish(found.function, found.pair, "eps=1", error_probability=1e-6, samples=samples, seed=SEED)
     runs = found.measured + 2 * found.releases + 2 * samples
@@ -75,16 +73,16 @@ def searched_by_dpverdict(case: Case) -> dict[str, Any]:
 
 def searched_by_auditorium(case: Case) -> dict[str, Any]:
     """As examples/run_mean_mechanism_example.py does it."""
-    from dp_auditorium import privacy_test_runner  # noqa: PLC0415
-    from dp_auditorium.configs import (  # noqa: PLC0415
+    from dp_auditorium import privacy_test_runner
+    from dp_auditorium.configs import (
         dataset_generator_config,
         privacy_property,
         privacy_test_runner_config,
         property_tester_config,
     )
-    from dp_auditorium.generators import vizier_dataset_generator  # noqa: PLC0415
-    from dp_auditorium.testers import hockey_stick_tester  # noqa: PLC0415
-    from vizier.service import clients  # noqa: PLC0415
+    from dp_auditorium.generators import vizier_dataset_generator
+    from dp_auditorium.testers import hockey_stick_tester
+    from vizier.service import clients
 
     clients.environment_variables.servicer_use_sql_ram()
     rng = np.random.default_rng(SEED)
@@ -144,8 +142,8 @@ def searched_by_auditorium(case: Case) -> dict[str, Any]:
 
 def searched_by_recorder(case: Case) -> dict[str, Any]:
     """As its tests do it, on the neighbours that its strategies make of the table; and on its own pair."""
-    from dp_recorder.auditing.audit_primitives import Auditor, audit_spec, ensure_equality  # noqa: PLC0415
-    from dp_recorder.auditing.dataset_util import generate_neighbors  # noqa: PLC0415
+    from dp_recorder.auditing.audit_primitives import Auditor, audit_spec, ensure_equality
+    from dp_recorder.auditing.dataset_util import generate_neighbors
 
     rng = np.random.default_rng(SEED)
 
@@ -203,7 +201,7 @@ def work(auditor: str, names: list[str]) -> None:
         with np.errstate(all="ignore"):
             try:
                 result = WORKERS[auditor](CASES[name])
-            except Exception as error:  # noqa: BLE001  # of an auditor: it is told
+            except Exception as error:  # of an auditor: it is told
                 result = {"failed": f"{type(error).__name__}: {error}"[:160]}
         print("RESULT " + json.dumps({"auditor": auditor, "case": name, **result}), flush=True)
 
@@ -252,7 +250,9 @@ def main() -> int:
             continue
         command = [pythons[auditor], str(Path(__file__)), "--worker", auditor, "--only", *chosen.only]
         quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=quiet) as running:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=quiet
+        ) as running:
             assert running.stdout is not None
             for line in running.stdout:
                 if line.startswith("RESULT "):

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias, final
 from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import exact_text, whole_number
+from dpverdict.suggestions import nearest
 
 Making: TypeAlias = Literal["poisson", "fixed-size", "shuffle", "balls-in-bins"]
 MAKINGS: Final[tuple[Making, ...]] = ("poisson", "fixed-size", "shuffle", "balls-in-bins")
@@ -63,7 +64,8 @@ def read_claim(sampling: str | None, rate: str | None, size: str | None) -> Batc
         raise InvalidValue("sampling", None, "given", f"add --sampling {', '.join(MAKINGS[:-1])} or {MAKINGS[-1]}")
     making: Making | None = _BY_NAME.get(sampling)
     if making is None:
-        raise InvalidValue("sampling", sampling, f"one of {', '.join(MAKINGS)}", "say how batches are made")
+        remedy = f"{nearest(sampling, MAKINGS)}say how batches are made"
+        raise InvalidValue("sampling", sampling, f"one of {', '.join(MAKINGS)}", remedy)
     by_rate = making in ("poisson", "balls-in-bins")
     wanted, other = ("rate", "size") if by_rate else ("size", "rate")
     given = {"rate": rate, "size": size}

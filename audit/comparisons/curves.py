@@ -25,6 +25,7 @@ from dpverdict.audit.reports.tables import plain_table
 from dpverdict.balls import Enclosures
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.text import at_least, at_most, shown
+from dpverdict.risk import Risk
 
 DRAWN_POINTS: Final = 161
 """A picture has so many points of each curve."""
@@ -81,6 +82,7 @@ class ComparedCurves:
         profile: delta at epsilons from 0 on; ``claimed`` bounds it from above if the claim is true.
         trade_off: beta at alphas from 0 to 1; ``claimed`` bounds it from below if the claim is true.
         drawn: the same two in float64 at more points, for pictures.
+        risk: what an attacker attains at a base rate; None where none was given.
     """
 
     name: str
@@ -88,6 +90,7 @@ class ComparedCurves:
     profile: ComparedCurve
     trade_off: ComparedCurve
     drawn: tuple[DrawnCurve, DrawnCurve]
+    risk: Risk | None = None
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Rows (curve, argument, lower, upper); the numbers are float64, written so that they are read back exactly."""
@@ -98,13 +101,17 @@ class ComparedCurves:
         ]
 
 
-def certified_curves(mechanism: StructuredMechanism, *, points: int) -> ComparedCurves:
-    """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2)."""
+def certified_curves(mechanism: StructuredMechanism, *, points: int, base_rate: str | None = None) -> ComparedCurves:
+    """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2).
+
+    With a base rate, the risk as well; raises InvalidValue if it is not between 0 and 1.
+    """
     loss, claim = worst_case(mechanism).loss, mechanism.claim
     last = _last_epsilon(loss)
     epsilons, alphas = np.linspace(0.0, last, points), np.linspace(0.0, 1.0, points)
     fine = np.linspace(0.0, last, DRAWN_POINTS), np.linspace(0.0, 1.0, DRAWN_POINTS)
     return ComparedCurves(
+        risk=None if base_rate is None else loss.risk(base_rate),
         name=mechanism.name,
         claim=claim.describe(),
         profile=ComparedCurve(
@@ -162,6 +169,7 @@ def curves_json(curves: ComparedCurves, more: Sequence[tuple[str, str, str, str]
             {"curve": quantity, "argument": int(at), "lower": float(low), "upper": float(high)}
             for quantity, at, low, high in more
         ],
+        **({} if curves.risk is None else {"risk": curves.risk.fields()}),
     }
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -190,8 +198,18 @@ def _panels(curves: ComparedCurves) -> tuple[Panel, Panel]:
             title="Trade-off function",
             x="alpha (type I error)",
             y="beta (type II error)",
-            curves=trade_off.series(),
+            curves=(*trade_off.series(), *_attack_dots(curves.risk)),
         ),
+    )
+
+
+def _attack_dots(risk: Risk | None) -> tuple[Series, ...]:
+    """What attacks find, each a dot on the trade-off function."""
+    if risk is None:
+        return ()
+    return tuple(
+        Series(words, np.array([float(one.false_alarms)]), np.array([float(1 - one.found[1])]), "dots", 2 + number)
+        for number, (one, words) in enumerate(zip(risk.attacks, risk.attacks_in_words(), strict=True))
     )
 
 
@@ -207,6 +225,9 @@ def print_curves(curves: ComparedCurves, notes: Sequence[str] = (), console: Con
     console.print(
         _curve_table(curves.trade_off, "Trade-off function", "alpha", "beta", "beta, claimed at least", at_least)
     )
+    if curves.risk is not None:
+        for said in (*curves.risk.sentences(), f"({curves.risk.how})"):
+            console.print(Text(said), highlight=False)
 
 
 def _curve_table(

@@ -39,14 +39,25 @@ class CurveRenderings:
     files: Mapping[str, Callable[[], str | bytes]]
 
 
-def renderings_of_curves(name: str, options: Mapping[str, str | None], *, points: int) -> CurveRenderings:
+def renderings_of_curves(
+    name: str, options: Mapping[str, str | None], *, points: int, base_rate: str | None = None
+) -> CurveRenderings:
     """The curves of a mechanism of known structure, or a comparison of `COMPARISONS`, with every face.
+
+    Args:
+        name: of the mechanism, or of the comparison.
+        options: as text.
+        points: of each curve.
+        base_rate: at which the risk is said, and attacks are marked on the trade-off function; None for neither.
 
     Raises:
         InvalidValue: there is neither, or an option does not fit.
     """
     sheet = find_comparison(name, options, points=points)
     if sheet is not None:
+        if base_rate is not None:
+            requirement = f"left out for {name}, which compares many mechanisms"
+            raise InvalidValue("base_rate", base_rate, requirement, "name one mechanism")
         return CurveRenderings(
             show=lambda: print_sheet(sheet),
             files={
@@ -57,7 +68,7 @@ def renderings_of_curves(name: str, options: Mapping[str, str | None], *, points
             },
         )
     found, notes = find_white_box(name, options)
-    curves = certified_curves(found, points=points)
+    curves = certified_curves(found, points=points, base_rate=base_rate)
     errors, rows = error_sheet(found, points=points), error_rows(found, points=points)
     panels = () if errors is None else errors.panels
 

@@ -62,6 +62,7 @@ class ReleaseFields(TypedDict):
         list[TracedLineFields], described("What a function that was followed releases; empty of any other.")
     ]
     tested: list[str]
+    risk: Annotated[list[str], described("What an attacker attains, where the plan gives a base rate.")]
     not_shown: list[str]
     assumptions: list[str]
     mu: MuFields

@@ -107,6 +107,40 @@ class VariantsFields(TypedDict):
     ]
 
 
+class SharesFields(TypedDict):
+    """A share from two sides."""
+
+    lower: Annotated[float, described("At least, of the laws that were looked at.")]
+    upper: Annotated[float, described("At most.")]
+
+
+class AttackFields(TypedDict):
+    """The best attack with a share of false alarms."""
+
+    false_alarms: Annotated[RationalFields, described("Of those who are no members, the share that it accuses.")]
+    found: Annotated[SharesFields, described("Of the members, the share that it accuses.")]
+    right: Annotated[SharesFields, described("Of those whom it accuses, the share that are members.")]
+
+
+class RiskFields(TypedDict):
+    """What an attacker attains at a base rate."""
+
+    base_rate: Annotated[RationalFields, described("The share of the people that it suspects before the release.")]
+    how: Annotated[str, described("By what the numbers are known.")]
+    shown: Annotated[
+        bool, described("Whether an attack attains the lower ends, of a refuted claim; else every one keeps the upper.")
+    ]
+    provided: Annotated[str, described("The condition under which the numbers hold; empty if there is none.")]
+    sentences: Annotated[list[str], described("The same in words.")]
+    attacks: Annotated[list[AttackFields], described("At some shares of false alarms.")]
+    as_many: Annotated[
+        AttackFields | None, described("That accuses as many people as it suspects; null where nothing is known.")
+    ]
+    any_attack: Annotated[
+        SharesFields | None, described("How often the best of all attacks is right; null where no bound is known.")
+    ]
+
+
 class ExactFields(TypedDict):
     """All exact evidence."""
 

@@ -2,7 +2,8 @@
 
 Every part is a text, as it is written on a command line or in a plan; None stands for "not given". Beside its text for
 the help and the pages, a part says how the command line shows it ("metavar", "panel", and "option" where it is not
-named after the part), what it names ("file" or "function"), and whether a plan says it once for all audits ("shared").
+named after the part, and "brief" for a list of one line
+each), what it names ("file" or "function"), and whether a plan says it once for all audits ("shared").
 """
 
 from __future__ import annotations
@@ -42,7 +43,13 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ]
     claim: Annotated[
-        Text, _part("TEXT", 'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.', "Audit")
+        Text,
+        _part(
+            "TEXT",
+            'Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5"; else its own.',
+            "Audit",
+            brief='Such as mu=1, "eps=1, delta=1e-6"; else its own.',
+        ),
     ] = None
     data: Annotated[
         Text,
@@ -52,19 +59,37 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "columns of any type: its neighbours are searched.",
             "Audit",
             names="file",
+            brief="Its records; neighbours of a function are searched.",
         ),
     ] = None
     user: Annotated[
         Text,
-        _part("COLUMN", "Of --data: neighbours differ in all records of one user, whom this column names.", "Audit"),
+        _part(
+            "COLUMN",
+            "Of --data: neighbours differ in all records of one user, whom this column names.",
+            "Audit",
+            brief="Of --data: whose a record is; neighbours are users.",
+        ),
     ] = None
     record: Annotated[Text, _part("INDEX", "Test this record of the table; else the most exposed.", "Audit")] = None
     neighbours: Annotated[
         Text,
-        _part("FILE", "A .npz with the arrays dataset and neighbour, or module:name of two.", "Audit", names="file"),
+        _part(
+            "FILE",
+            "A .npz with the arrays dataset and neighbour, or module:name of two.",
+            "Audit",
+            names="file",
+            brief="A .npz with the arrays dataset and neighbour.",
+        ),
     ] = None
     samples: Annotated[
-        Text, _part("N", "Releases per dataset, 1e6 for a million; from the dimension if not given.", "Tests")
+        Text,
+        _part(
+            "N",
+            "Releases per dataset, 1e6 for a million; from the dimension if not given.",
+            "Tests",
+            brief="Releases per dataset, such as 1e6.",
+        ),
     ] = None
     error_probability: Annotated[
         Text,
@@ -73,20 +98,46 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             f"Of refuting a true claim by chance; {DEFAULT_ERROR_PROBABILITY} if left out.",
             "Tests",
             shared=True,
+            brief="Of refuting a true claim; 1e-6 if left out.",
         ),
     ] = None
     seed: Annotated[
-        Text, _part("N", "Of every random number; drawn fresh and reported if not given.", "Tests", shared=True)
+        Text,
+        _part(
+            "N",
+            "Of every random number; drawn fresh and reported if not given.",
+            "Tests",
+            shared=True,
+            brief="Of every random number; drawn fresh if not given.",
+        ),
     ] = None
     score: Annotated[
         Text,
-        _part("module:function", "Scores releases; likelihood ratio if not given.", "Tests", names="function"),
+        _part(
+            "module:function",
+            "Scores releases; likelihood ratio if not given.",
+            "Tests",
+            names="function",
+            brief="Scores releases; likelihood ratio if not given.",
+        ),
     ] = None
     test_delta: Annotated[
-        Text, _part("D", "Bound epsilon from below at this delta; else that of --claim.", "Tests")
+        Text,
+        _part(
+            "D",
+            "Bound epsilon from below at this delta; else that of --claim.",
+            "Tests",
+            brief="Bound epsilon from below at this delta.",
+        ),
     ] = None
     numbers: Annotated[
-        Text, _part("real|double", "Round outputs before the test, or search their low bits too.", "Tests")
+        Text,
+        _part(
+            "real|double",
+            "Round outputs before the test, or search their low bits too.",
+            "Tests",
+            brief="Round outputs first, or search their low bits too.",
+        ),
     ] = None
     schema: Annotated[
         Text,
@@ -95,13 +146,26 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "Of the table that a function takes: its claim is decided for every pair. With --data: what it may hold.",
             "Audit",
             names="file",
+            brief="Of a function's table: decides it for every pair.",
         ),
     ] = None
     search: Annotated[
-        Text, _part("binary:N|unit:N", "Search the neighbours of a function, records of N entries.", "Tests")
+        Text,
+        _part(
+            "binary:N|unit:N",
+            "Search the neighbours of a function, records of N entries.",
+            "Tests",
+            brief="Search the neighbours of a function, N entries.",
+        ),
     ] = None
     search_time: Annotated[
-        Text, _part("SECONDS", "For the search of neighbours in --data; 60 if left out.", "Tests")
+        Text,
+        _part(
+            "SECONDS",
+            "For the search of neighbours in --data; 60 if left out.",
+            "Tests",
+            brief="For the search in --data; 60 if left out.",
+        ),
     ] = None
     observe: Annotated[
         Text,
@@ -110,6 +174,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             'Of each call of a function: "timeout=0.5, warnings, bits, time"; "no-messages, no-masked" leave out what '
             "exceptions say and what lies below masks.",
             "Tests",
+            brief="Of each call: timeout=0.5, warnings, bits, time.",
         ),
     ] = None
     tap: Annotated[
@@ -118,11 +183,21 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "Record and replay the noise, too: see dpverdict tap. Of a function it is done unless left out.",
             panel="Tests",
             option="--tap/--no-tap",
+            brief="Record and replay the noise of a function, or not.",
         ),
     ] = None
     exact_only: Annotated[
         bool, described("Exact evidence only: sample nothing.", panel="Tests", option="--no-test")
     ] = False
+    base_rate: Annotated[
+        Text,
+        _part(
+            "P",
+            "Say how often an attacker is right who suspects this share of people: 0.001 is 1 in 1000.",
+            "Audit",
+            brief="Risk to one suspected at this rate, such as 0.001.",
+        ),
+    ] = None
     options: Mapping[str, str | None] = {}
     command: Text = None
 
@@ -239,6 +314,11 @@ def option_of(kind: type[Struct], name: str) -> str:
     """The option of the command line for a part of a request."""
     found: str = parts(kind)[name].get("option", "--" + name.replace("_", "-"))
     return found
+
+
+def with_seed(command: str | None, given: str | None, seed: int) -> str | None:
+    """The command line that draws the same numbers again: with the seed that was drawn, if none was given."""
+    return command if command is None or given is not None else f"{command} --seed {seed}"
 
 
 def names_a_callable(text: str) -> bool:

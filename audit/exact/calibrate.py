@@ -8,7 +8,9 @@ from typing import final
 
 from dpverdict.audit.exact.spending import Account, Spendable, account_of
 from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, as_guarantee
@@ -45,6 +47,11 @@ class Calibration:
         """(scale - below)/scale."""
         return (self.scale - self.below) / self.scale
 
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What all releases spend together at the scale, or one that dominates it."""
+        return compose_counted([(Spendable.of(self.mechanism).loss, self.releases)])
+
     def summary(self) -> str:
         """The answer, then a line for the scale with the proof that it keeps the claim, and one for the scale below."""
         times = "" if self.releases == 1 else f" in {self.releases} releases together"
@@ -58,7 +65,7 @@ class Calibration:
 
 
 def calibrate(
-    make: Callable[[float], StructuredMechanism], claim: Guarantee | str, *, releases: int = 1
+    make: Callable[[float], StructuredMechanism], claim: Guarantee | str, *, releases: int = 1, width: float = 0.0
 ) -> Calibration:
     """The least float64 scale at which a mechanism keeps a claim, certified, with one step less that does not.
 
@@ -66,6 +73,7 @@ def calibrate(
         make: a scale to the mechanism, which spends less the larger the scale is.
         claim: of any kind, also as text; for all releases together.
         releases: how many, at least 1.
+        width: how far below the scale one that does not keep the claim may be, relatively; 0 for the nearest one.
 
     Raises:
         InvalidValue: no scale from 2^-100 to 2^100 keeps the claim for certain, or all do.
@@ -96,7 +104,7 @@ def calibrate(
         low, high = low / 2, low
         if low < 2.0**-100:
             raise InvalidValue("claim", guarantee.describe(), "one that some scale breaks", "nothing is to be found")
-    width = make(high).calibration_width
+    width = max(width, make(high).calibration_width)
     if isinstance(guarantee, GaussianDP) and not isinstance(account(high).loss, GaussianLoss):
         width = max(width, 2.0**-34)  # of the least mu of other laws, an enclosure is known that is this wide
     low, high = bisected(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import NoReturn, final
 
 from dpverdict.audit.losses.base import PrivacyLoss, curves_of
-from dpverdict.balls import Enclosure
+from dpverdict.balls import Enclosure, Exact
 from dpverdict.cards import card
 from dpverdict.errors import NotCertified
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.numerics.text import shown
+from dpverdict.risk import Risk, shown_by_event
 
 
 class Status(enum.Enum):
@@ -170,6 +172,32 @@ class Verdict:
                 "on the neighbour": shown(self.witness.neighbour_probability),
             }
         return {}
+
+    def risk(self, base_rate: Exact) -> Risk:
+        """How often an attacker is right that suspects a share of some people, and whom it finds.
+
+        At most, by the certified claim and the loss that dominates every pair; of a claim that is refuted, at least: by
+        the event of the witness. Where nothing dominates, by the claim alone, which the words then say.
+
+        Args:
+            base_rate: the share of the people that is suspected before the release, between 0 and 1.
+
+        Raises:
+            InvalidValue: a share out of range.
+        """
+        if self.witness is not None:
+            found, alarms = self.witness.probability.lower, self.witness.neighbour_probability.upper
+            how = "by the event that refutes the claim"
+            return shown_by_event(base_rate, Fraction(found), Fraction(min(alarms, 1.0)), how=how)
+        promised = self.claim.risk(base_rate)
+        if self.certificate is None:
+            promised = replace(promised, provided="If the claim holds, which was not shown")
+            return promised if self.loss is None else self.loss.risk(base_rate)
+        certified = replace(promised, provided="", how=f"what {self.claim.describe()} allows, which is certified")
+        if self.loss is None:
+            return certified
+        found_risk = self.loss.risk(base_rate)
+        return found_risk.no_more_than(certified, f"{found_risk.how}, with what the certified claim allows")
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

@@ -10,6 +10,7 @@ claim takes; a `BallLoss` is computed in balls, and its float64 values are balls
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -44,10 +45,11 @@ from dpverdict.audit.losses.domains import (
 )
 from dpverdict.balls import Enclosure, Enclosures, Exact, ball, exactly, precision
 from dpverdict.checks import check_whole
-from dpverdict.errors import InvalidValue
+from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.roots import as_fraction
+from dpverdict.numerics.roots import as_fraction, float_above, float_below
 from dpverdict.numerics.text import rounded_text
+from dpverdict.risk import FALSE_ALARMS, LARGEST_LOSS, Risk, ratio_of, risk_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -319,7 +321,44 @@ class PrivacyLoss(ABC):
         """What a notebook shows."""
         from dpverdict.cards import framed
 
-        return framed(f"<strong>{escape(str(self))}</strong>", curves=[curves_of(self, None)])
+        following = (
+            "Next: loss.epsilon(1e-6), loss * 30 for 30 releases, loss.risk('0.001') for a person, loss.plot('mu=1')."
+        )
+        said = f"<strong>{escape(str(self))}</strong>", f"<div>{escape(following)}</div>"
+        return framed(*said, curves=[curves_of(self, None)])
+
+    # what it means for somebody ---------------------------------------------------------------------------------------
+
+    def risk(self, base_rate: Exact, *, false_alarms: Sequence[Exact] = FALSE_ALARMS) -> Risk:
+        """How often an attacker is right that suspects a share of some people, and whom it finds: at most.
+
+        Both orders of the pair are looked at, where they are known: the attacker suspects that a record is in the data,
+        or that it is not. From certified bounds on beta(alpha), or two-sided float64 ones where the loss has no others.
+
+        Args:
+            base_rate: the share p of the people that is suspected before the release, between 0 and 1.
+            false_alarms: the shares alpha of false alarms at which the best attacks are stated, in (0, 1].
+
+        Raises:
+            InvalidValue: a share out of range.
+
+        >>> from dpverdict.audit import GaussianLoss
+        >>> print(GaussianLoss(1).risk("0.001").headline)
+        An attacker who suspects 1 in 1000 and accuses as many is right at most 1 time in 55 about whom it accuses.
+        """
+        orders = [self]
+        with contextlib.suppress(InvalidValue):
+            other = self.reversed() if not isinstance(self, AddRemoveLoss) else self
+            orders += [other] if other is not self else []
+        both = len(orders) > 1 or self.symmetric or isinstance(self, AddRemoveLoss)
+        how = "certified by ball arithmetic" if self.is_certified else "by two-sided float64 bounds, not certified"
+        return risk_of(
+            base_rate,
+            lambda alpha: _least_missed(orders, alpha),
+            _largest_ratio(orders),
+            how=how if both else f"{how}, of one order of the pair",
+            false_alarms=false_alarms,
+        )
 
     # two-sided --------------------------------------------------------------------------------------------------------
 
@@ -480,6 +519,42 @@ def _(thing: PrivacyLoss, label: str | None) -> Curves:
     points = thing.through_points(FLOOR)
     curves = thing if points is None else points
     return Curves(label=label or repr(thing), beta=curves.beta, delta=curves.delta, points=points)
+
+
+_RISK_DIGITS = 9
+
+
+def _least_missed(orders: Sequence[PrivacyLoss], alpha: Fraction) -> tuple[Fraction, Fraction]:
+    """Bounds on the smaller beta(alpha) of both orders."""
+    found = []
+    for loss in orders:
+        if loss.is_certified:
+            enclosed = loss.enclosed_beta(alpha, _RISK_DIGITS)
+            found.append((enclosed.lower, enclosed.upper))
+        else:  # beta falls with alpha, which may be no float64
+            lower = loss.beta_bounds(np.array(min(float_above(alpha), 1.0)))[0]
+            found.append((float(lower), float(loss.beta_bounds(np.array(float_below(alpha)))[1])))
+    lowest, highest = (Fraction(min(ends)) for ends in zip(*found, strict=True))
+    return lowest, highest
+
+
+def _largest_ratio(orders: Sequence[PrivacyLoss]) -> tuple[Fraction, Fraction] | None:
+    """Bounds on the exponential of the largest privacy loss of both orders; None where none is known from above."""
+    bounds = []
+    for loss in orders:
+        try:
+            if loss.is_certified:
+                enclosed = loss.certified_epsilon(0)
+                bounds.append((enclosed.lower, enclosed.upper))
+            else:
+                lower, upper = loss.epsilon_bounds(np.array(0.0))
+                bounds.append((float(lower), float(upper)))
+        except (InvalidValue, PrecisionExhausted):
+            return None
+    least, most = (max(ends) for ends in zip(*bounds, strict=True))
+    if not most <= LARGEST_LOSS:
+        return None
+    return ratio_of(Fraction(least))[0], ratio_of(Fraction(most))[1]
 
 
 def _bounds(certified: Callable[[Array], Enclosures], points: Array) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 from rich.console import Console
@@ -18,6 +19,7 @@ from dpverdict.audit.trials.catalogue import (
     title_of,
     with_choices,
 )
+from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.broken.mutant import Mutant
 
@@ -70,6 +72,8 @@ def print_mechanism(name: str, console: Console | None = None) -> None:
     console = Console() if console is None else console
     if name == BROKEN:
         _print_variants(console, broken.ALL)
+    elif ":" not in name and name not in mechanism_classes() and get_close_matches(name, [BROKEN], cutoff=0.8):
+        raise InvalidValue("mechanism", name, "a known mechanism", f"did you mean {BROKEN}? (dpverdict list {BROKEN})")
     elif name.startswith(ZOO):
         _print_variants(console, [broken.any_by_name(name.removeprefix(ZOO))])
     else:

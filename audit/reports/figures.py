@@ -17,6 +17,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.reports.drawing import (
     BAD,
     CLAIM,
+    EXACT,
     SAMPLE,
     Mark,
     PlotLine,
@@ -24,8 +25,16 @@ from dpverdict.audit.reports.drawing import (
     profile_figure,
     trade_off_figure,
 )
+from dpverdict.audit.reports.evidence.risk import RiskEvidence
 from dpverdict.audit.reports.evidence.statistics import measured_boxes, region_table
-from dpverdict.audit.reports.parts import ALPHAS, BETA_DIGITS, Table, claimed_beta_lower, claimed_delta_upper
+from dpverdict.audit.reports.parts import (
+    ALPHAS,
+    BETA_DIGITS,
+    EvidenceKind,
+    Table,
+    claimed_beta_lower,
+    claimed_delta_upper,
+)
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.summary import FALSE_ALARMS, own_delta, promised_epsilon, told_apart
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
@@ -84,6 +93,7 @@ def trade_off(report: Report) -> ReportFigure:
             f" Worst violation: at {level} % false alarms {missed} % are missed, and at least {promised} % was claimed."
         )
         marks = [_violation_mark(alphas[at], exact.y[at], claimed.y[at])]
+    marks += _attack_marks(report)
     drawing = trade_off_figure(claimed=claimed, exact=exact, boxes=boxes, marks=marks, name="trade-off")
     caption = (
         "The share of members that the best attacker misses, for each share of false alarms. A curve below the claim "
@@ -153,6 +163,19 @@ def _worst_index(report: Report, excess: Array) -> int | None:
 
 def _violation_mark(x: float, found: float, promised: float) -> Mark:
     return Mark(x=float(x), y=float(found), label="worst violation", role=BAD, promised=float(promised))
+
+
+def _attack_marks(report: Report) -> list[Mark]:
+    """What attacks find, where a base rate was given."""
+    found = report.find(RiskEvidence)
+    if found is None:
+        return []
+    side = 0 if found.risk.shown else 1
+    role = BAD if found.risk.shown else EXACT if found.kind is EvidenceKind.EXACT else CLAIM
+    return [
+        Mark(x=float(one.false_alarms), y=float(1 - one.found[side]), label=words, role=role)
+        for one, words in zip(found.risk.attacks, found.risk.attacks_in_words(), strict=True)
+    ]
 
 
 def _measured_line(test: DistinguishingTest, epsilons: Array) -> PlotLine | None:

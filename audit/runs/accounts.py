@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,10 +19,11 @@ from dpverdict.audit.exact.calibrate import calibrate as least_scale
 from dpverdict.audit.exact.events import loss_from_event
 from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, Spendable, epsilon_of, held_to
 from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.reports.html import render_answer
 from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
 from dpverdict.audit.reports.report import EXIT_CODES
-from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option
+from dpverdict.audit.trials.catalogue import find_mechanism, mechanism_classes, option, takes
 from dpverdict.audit.trials.user_functions import load_callable
 from dpverdict.balls import Enclosure, exactly
 from dpverdict.errors import InvalidValue
@@ -29,10 +31,12 @@ from dpverdict.mechanisms.core.guarantees import as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.files import read_limited
 from dpverdict.numerics.text import at_least, at_most, decimal, exact_text, whole_number
+from dpverdict.risk import Risk
 
 LONGEST_EVENT: Final = 1 << 24
 """Bytes of a file with an event, at most."""
 
+_FOR_EXAMPLE: Final = 'write for example "30 x gaussian sigma=20 sensitivity=1"'
 _COUNTED: Final = re.compile(r"\s*(?:(\S+)\s+x\s+)?(\S.*)", re.DOTALL)
 
 
@@ -138,10 +142,12 @@ class Composed:
     Attributes:
         account: all of them, held to the claim.
         releases: each as it was written, with how often it runs, and how often it could run again.
+        loss: what they spend, or one that dominates it.
     """
 
     account: Account
     releases: tuple[tuple[str, int, int], ...]
+    loss: PrivacyLoss
 
     def text(self) -> str:
         """The answer, and a line for each sort of release."""
@@ -168,6 +174,7 @@ def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Comp
     return Composed(
         account=odometer.account(),
         releases=tuple((name, count, odometer.remaining(one)) for name, count, one in spent),
+        loss=odometer.loss,
     )
 
 
@@ -182,6 +189,7 @@ class SpentEpsilon:
         attained: of a pair of neighbours; the same as ``above`` where the worst pair is known.
         certified: whether both are by ball arithmetic or exact numbers.
         releases: each as it was written, with how often it runs.
+        loss: what they spend, or one that dominates it.
     """
 
     delta: Fraction
@@ -189,6 +197,7 @@ class SpentEpsilon:
     attained: Enclosure
     certified: bool
     releases: tuple[tuple[str, int], ...]
+    loss: PrivacyLoss
 
     def text(self) -> str:
         """The answer, and a line for each sort of release."""
@@ -222,16 +231,41 @@ def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) ->
     spent = [_read_release(text, adjacency) for text in releases]
     above, attained, certified = epsilon_of([(one, count) for _, count, one in spent], level)
     named = tuple((name, count) for name, count, _ in spent)
-    return SpentEpsilon(delta=level, above=above, attained=attained, certified=certified, releases=named)
+    loss = compose_counted([(one.loss, count) for _, count, one in spent])
+    return SpentEpsilon(delta=level, above=above, attained=attained, certified=certified, releases=named, loss=loss)
+
+
+def risk_lines(loss: PrivacyLoss, base_rate: str | None) -> list[str]:
+    """What releases that spend no more than a loss mean at a base rate, in lines; none without one.
+
+    Raises:
+        InvalidValue: a base rate that is not between 0 and 1.
+    """
+    return [] if base_rate is None else _in_lines(loss.risk(base_rate))
+
+
+def risk_of_claim(claim: str, base_rate: str | None) -> list[str]:
+    """The same of all that keeps a claim; raises as `risk_lines`."""
+    return [] if base_rate is None else _in_lines(as_guarantee(claim).risk(base_rate))
+
+
+def _in_lines(risk: Risk) -> list[str]:
+    said = (*risk.sentences(), f"({risk.how})")
+    return [f"  {line}" for one in said for line in textwrap.wrap(one, _WIDTH, break_on_hyphens=False)]
+
+
+_WIDTH: Final = 78
 
 
 def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable]:
     """What is written about one sort of release: its words, how often it runs, and what it spends."""
     matched = _COUNTED.fullmatch(text)
     if matched is None:
-        raise InvalidValue("release", text, "a mechanism", 'write for example "30 x gaussian sigma=20 sensitivity=1"')
+        raise InvalidValue("release", text, "a mechanism", _FOR_EXAMPLE)
     times, what = matched.group(1) or "1", matched.group(2).strip()
-    count = whole_number(times, "releases", at_least=1, at_most=MOST_RELEASES)
+    if not re.fullmatch(r"[-+\d.eE]+", times):
+        raise InvalidValue("release", text, "a number of times, x, and a mechanism", _FOR_EXAMPLE)
+    count = whole_number(times, f"releases of {what.split()[0]}", at_least=1, at_most=MOST_RELEASES)
     if names_an_event(what):
         return what, count, Spendable.of(event_loss(what, adjacency))
     name, *words = what.split()
@@ -240,7 +274,13 @@ def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable
         parameter, _, value = word.partition("=")
         given[parameter.replace("-", "_")] = value
     if not all("=" in word for word in words) or len(given) < len(words):
-        raise InvalidValue("release", what, "a name and parameters, each once", "write sigma=20 sensitivity=1")
+        raise InvalidValue("release", text, "a name and parameters, each once", _FOR_EXAMPLE)
+    if listed := next((word for word in words if word.endswith((",", ";"))), None):
+        remedy = f"write {listed.rstrip(',;')}, without a comma"
+        raise InvalidValue("release", text, "a name and parameters with spaces between them", remedy)
+    if names_a_callable(name) and not isinstance(load_callable(name, name="mechanism"), type):
+        remedy = f"of a function nothing is known that could be added; {_FOR_EXAMPLE}"
+        raise InvalidValue("release", name, "a mechanism that dpverdict list shows", remedy)
     return what, count, Spendable.of(find_mechanism(name, given).mechanism)
 
 
@@ -251,16 +291,20 @@ def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases:
         InvalidValue: a mechanism that no scale is found for, its scale among the words, or a claim it cannot keep.
     """
     given = {parameter: word for parameter, word in words.items() if word is not None}
-    scaled = {known: kind for known, kind in mechanism_classes().items() if kind.scaled_by is not None}
+    # the noise of others follows from what they are to keep, such as mu: they take no scale
+    scaled = {one: kind for one, kind in mechanism_classes().items() if kind.scaled_by and takes(one, kind.scaled_by)}
     loaded = load_callable(name, name="mechanism") if names_a_callable(name) else None
     kind = loaded if isinstance(loaded, type) and issubclass(loaded, StructuredMechanism) else scaled.get(name)
     if kind is None or kind.scaled_by is None:
-        raise InvalidValue("mechanism", name, f"one of {', '.join(scaled)}", "others are made for a claim by an audit")
+        if names_a_callable(name):
+            remedy = "add --schema patients.toml; dpverdict schema TABLE --out patients.toml writes one"
+            raise InvalidValue("schema", None, "given for a function, of the table that it takes", remedy)
+        remedy = f"dpverdict compare {name} --claim ... finds the least noise of the others"
+        raise InvalidValue("mechanism", name, f"one of {', '.join(scaled)}", remedy)
     scale = kind.scaled_by
     if scale in given:
         raise InvalidValue(scale, given[scale], "left out: it is what is to be found", f"drop {option(scale)}")
-    takes = {parameter.name for parameter in kind.parameters}
-    if "sensitivity" in takes and "sensitivity" not in given:
+    if "sensitivity" in {parameter.name for parameter in kind.parameters} and "sensitivity" not in given:
         remedy = "add --sensitivity: how far one record moves the statistic"
         raise InvalidValue("sensitivity", None, f"given for {name}", remedy)
 

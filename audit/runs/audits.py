@@ -23,6 +23,7 @@ from dpverdict.audit.distinguishing.low_bits import find_float_leak
 from dpverdict.audit.distinguishing.sequential import distinguish_sequentially
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.decide import decide, known_epsilon
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.implementation.embedding import check_embedding, embedding_applies
 from dpverdict.audit.implementation.grey_box import draws_elsewhere, grey_box_checks
@@ -36,6 +37,8 @@ from dpverdict.audit.reports.evidence.exact import ExactEvidence, Variants
 from dpverdict.audit.reports.evidence.low_bits import LowBitsEvidence
 from dpverdict.audit.reports.evidence.membership import MembershipEvidence
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence, SequentialEvidence
+from dpverdict.audit.reports.evidence.risk import RiskEvidence
+from dpverdict.audit.reports.parts import EvidenceKind
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.run import AnyMechanism, Progress, Sampler
@@ -45,6 +48,8 @@ from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, as_gu
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
 from dpverdict.numerics.stages import begin_stage
+from dpverdict.numerics.text import at_most
+from dpverdict.risk import Risk, checked_base_rate, shown_by_ratio
 
 NORMALS_PER_SIDE: Final = 20_000_000
 FEWEST_DEFAULT_SAMPLES: Final = 1_000
@@ -385,3 +390,51 @@ def audit_sequentially(
     rest = replace(sampling, samples=sampling.samples - pairs, error_probability=(1 - FIRST_SHARE) * error)
     report = audit_callable(mechanism, claim, neighbours=neighbours, sampling=rest, name=name)
     return report.with_evidence(SequentialEvidence(test))
+
+
+def with_risk(report: Report, base_rate: Exact) -> Report:
+    """A report with what its evidence means at a base rate.
+
+    What holds for every attack follows from the exact verdict; what an attack attains, of a refuted claim, from the
+    worst neighbours, from the event that refutes, or from what the tests bound. Of a claim that was not decided, the
+    risk is what it allows if it holds, and says so.
+
+    Raises:
+        InvalidValue: a base rate that is not between 0 and 1.
+    """
+    checked_base_rate(base_rate)
+    verdict, worst = report.verdict, report.worst
+    if report.status is Status.REFUTED:
+        return report.with_evidence(_of_refuted(report, base_rate))
+    if verdict is not None:
+        risk = (verdict if worst is None else replace(verdict, loss=worst.loss)).risk(base_rate)
+        decided = verdict.status is Status.CERTIFIED or (worst is not None and not risk.provided)
+        return report.with_evidence(RiskEvidence(risk, EvidenceKind.EXACT if decided else EvidenceKind.NONE))
+    promised = report.claim.risk(base_rate)
+    if report.status is Status.CERTIFIED:
+        how = f"what {report.claim.describe()} allows, which is certified"
+        return report.with_evidence(RiskEvidence(replace(promised, provided="", how=how), EvidenceKind.EXACT))
+    provided = "If the claim holds, which was not shown"
+    return report.with_evidence(RiskEvidence(replace(promised, provided=provided), EvidenceKind.NONE))
+
+
+def _of_refuted(report: Report, base_rate: Exact) -> RiskEvidence:
+    """What an attack attains, by the strongest evidence there is."""
+    verdict, worst = report.verdict, report.worst
+    if verdict is not None and verdict.status is Status.REFUTED:
+        if worst is not None and worst.exact:
+            found = worst.loss.risk(base_rate)
+            return RiskEvidence(
+                replace(found, shown=True, how=f"{found.how}, of the worst neighbours"), EvidenceKind.EXACT
+            )
+        return RiskEvidence(verdict.risk(base_rate), EvidenceKind.EXACT)
+    tests = [test for test in (report.test, report.sequential, report.leak) if test is not None and test.refuted]
+    bounds = [(test.epsilon_lower, test.error_probability) for test in tests if test.epsilon_lower is not None]
+    if not bounds:
+        how = "nothing: the claim is refuted, and no test bounds epsilon"
+        rate = checked_base_rate(base_rate)
+        nothing = Risk(base_rate=rate, attacks=(), as_many=None, most=None, how=how, shown=True)
+        return RiskEvidence(nothing, EvidenceKind.NONE)
+    epsilon, error = max(bounds)
+    how = f"by releases, which is wrong with a probability of at most {at_most(error, 2)}"
+    return RiskEvidence(shown_by_ratio(base_rate, epsilon, how=how), EvidenceKind.STATISTICAL)

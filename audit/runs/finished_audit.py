@@ -17,6 +17,7 @@ from rich.text import Text
 from dpverdict.audit.documents.request import AnyRequest, Request
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.provenance import Provenance, read_provenance
+from dpverdict.audit.reports.evidence.risk import RiskEvidence
 from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.html import render_html, render_part
 from dpverdict.audit.reports.report import EXIT_CODES, Report
@@ -112,10 +113,11 @@ def _terminal_face(report: Report, wanted: Mapping[str, object]) -> Callable[[Co
     traced = report.find(TracedEvidence)
     if traced is None or wanted.get("details", True):
         return partial(print_report, report, details=bool(wanted.get("details", True)))
-    verdict = traced.verdict
+    verdict, risk = traced.verdict, report.find(RiskEvidence)
 
     def show(console: Console) -> None:
-        text = printable(verdict.text(console.width), console.encoding)
+        said = "" if risk is None else "\n".join(("", *risk.risk.sentences(), f"({risk.risk.how})"))
+        text = printable(verdict.text(console.width) + said, console.encoding)
         console.print(Text(text), highlight=False, soft_wrap=True)
 
     return show

@@ -31,6 +31,7 @@ from dpverdict.audit.documents.request import (
     Request,
     names_a_callable,
     option_of,
+    with_seed,
 )
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
@@ -44,7 +45,14 @@ from dpverdict.audit.reports.evidence.exact import witness_fields
 from dpverdict.audit.reports.evidence.tap import TapEvidence
 from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.runs.audits import NumbersUnderClaim, Sampling, audit_callable, audit_mechanism, default_samples
+from dpverdict.audit.runs.audits import (
+    NumbersUnderClaim,
+    Sampling,
+    audit_callable,
+    audit_mechanism,
+    default_samples,
+    with_risk,
+)
 from dpverdict.audit.runs.traced import audit_traced, traced_witness
 from dpverdict.audit.trials.catalogue import find, names_foreign_code
 from dpverdict.audit.trials.data_files import read_pair, read_table, real_pair
@@ -58,7 +66,8 @@ from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMe
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import rounded_text, whole_number
-from dpverdict.suggestions import listed
+from dpverdict.risk import checked_base_rate
+from dpverdict.suggestions import listed, nearest
 
 SEARCH_SHARE: Final = 0.25
 """Of the samples: spent on the search, and never used to test the claim."""
@@ -76,7 +85,10 @@ def parse_domain(text: str) -> tuple[Domain, int]:
     remedy = "write binary:20 for 20 entries 0 or 1, unit:20 for 20 numbers from 0 to 1, table:0..100? for a column"
     if not colon or kind not in ("binary", "unit"):
         raise InvalidValue("search", text, "a domain of records", remedy)
-    dim = whole_number(size, "search", at_least=1)
+    try:
+        dim = whole_number(size, "search", at_least=1)
+    except InvalidValue:
+        raise InvalidValue("search", text, "a domain of records", remedy) from None
     return ("binary" if kind == "binary" else "unit"), dim
 
 
@@ -90,10 +102,10 @@ def search_from_request(
     seed: int,
 ) -> tuple[NeighbourSearch, int]:
     """The search, and the samples that are left for the test."""
+    table = parse_table(text)
     if adjacency is None:
         remedy = "add --adjacency add-or-remove-one or --adjacency replace-one: it changes what is claimed"
         raise InvalidValue("adjacency", None, "given with --search", remedy)
-    table = parse_table(text)
     if table is not None:
         spent = int(SEARCH_SHARE * samples)
         found = search_records(
@@ -126,6 +138,14 @@ def audit_request(request: Request, bar: Bar | None = None) -> Report:
     Raises:
         DpverdictError: a part that cannot be used, with its name, value, requirement and remedy.
     """
+    if request.base_rate is None:
+        return _audited(request, bar)
+    rate = checked_base_rate(request.base_rate)
+    return with_risk(_audited(request, bar), rate)
+
+
+def _audited(request: Request, bar: Bar | None) -> Report:
+    """The report of an audit, before it is read at a base rate."""
     if request.followed:
         return audit_traced(request)
     _check_combination(request)
@@ -321,7 +341,7 @@ def numbers_of(text: str | None) -> NumbersUnderClaim:
     """What the claim is about, of its name."""
     known = [numbers.value for numbers in NumbersUnderClaim]
     if text is not None and text not in known:
-        remedy = "real rounds every output before it is looked at, double searches the low bits"
+        remedy = f"{nearest(text, known)}real rounds every output before it is looked at, double searches the low bits"
         raise InvalidValue("numbers", text, f"one of {', '.join(known)}", remedy)
     return NumbersUnderClaim.RELEASED if text is None else NumbersUnderClaim(text)
 
@@ -404,9 +424,7 @@ def _check_black_box(request: Request) -> None:
 
 
 def _with_seed(request: Request, seed: int) -> str | None:
-    if request.command is None or request.exact_only or request.seed is not None:
-        return request.command
-    return f"{request.command} --seed {seed}"
+    return request.command if request.exact_only else with_seed(request.command, request.seed, seed)
 
 
 def report_witness(report: Report, request: Request) -> dict[str, Any] | None:

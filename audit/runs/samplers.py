@@ -10,11 +10,12 @@ from typing import Any, Final
 import msgspec
 
 from dpverdict.audit.batches.claim import read_claim
+from dpverdict.audit.batches.counts import MISSED
 from dpverdict.audit.batches.drawn import FEWEST_BATCHES, draw_batches
 from dpverdict.audit.batches.epsilons import Training
 from dpverdict.audit.batches.sampler_audit import Finding, SamplerAudit, audit_batches
 from dpverdict.audit.distinguishing.witness_document import software_versions
-from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, SamplerRequest
+from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, SamplerRequest, with_seed
 from dpverdict.audit.documents.sampler import SamplerDocument
 from dpverdict.audit.documents.schema import checked
 from dpverdict.audit.isolation.process import Limits
@@ -103,16 +104,9 @@ def sampler_fields(found: SamplerAudit, request: SamplerRequest) -> SamplerDocum
         "status": found.status,
         **made,
         "versions": software_versions(),
-        "command": _command(found, request),
+        "command": request.command if found.seed is None else with_seed(request.command, request.seed, found.seed),
     }
     return checked(document, SamplerDocument, "sampler")
-
-
-def _command(found: SamplerAudit, request: SamplerRequest) -> str | None:
-    """The command line that draws the same batches again."""
-    if request.command is None or request.seed is not None:
-        return request.command
-    return f"{request.command} --seed {found.seed}"
 
 
 def sampler_page(found: SamplerAudit, fields: SamplerDocument) -> str:
@@ -155,7 +149,7 @@ def _sections(found: SamplerAudit, fields: SamplerDocument) -> Iterator[Section]
         title = "What the batches look like"
         yield Section(anchor="instead", title=title, evidence=EvidenceKind.NONE, text=found.instead)
     if found.would_have_shown:
-        title = "What would have been found with probability 0.95"
+        title = f"What would have been found with probability {1 - MISSED:g}"
         shown = found.would_have_shown
         yield Section(anchor="power", title=title, evidence=EvidenceKind.STATISTICAL, text=shown)
     named = {"drawn": found.drawn, "seed": str(found.seed), "command": fields["command"] or "none: it was called"}

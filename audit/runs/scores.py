@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import secrets
-import shlex
 from datetime import UTC, datetime
 
 from dpverdict.audit.distinguishing.one_run import distinguish_one_run
 from dpverdict.audit.distinguishing.recorded_scores import distinguish_scores
 from dpverdict.audit.distinguishing.witness_document import software_versions
-from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, ScoresRequest, option_of
+from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY, ScoresRequest, option_of, with_seed
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.data_files import read_column
@@ -66,9 +65,6 @@ def audit_scores(request: ScoresRequest) -> Report:
         )
     if request.error_probability is None:
         parameters["error probability"] = f"{DEFAULT_ERROR_PROBABILITY} (--error-probability sets it)"
-    command = request.command
-    if command is not None and request.seed is None:
-        command = f"{command} {shlex.join(['--seed', str(seed)])}"
     return Report(
         name="recorded scores" if not one_run else "scores of one run",
         claim=claim,
@@ -78,7 +74,7 @@ def audit_scores(request: ScoresRequest) -> Report:
         assumptions=FAIR if one_run else INDEPENDENT,
         seed=seed,
         versions=software_versions(),
-        command=command,
+        command=with_seed(request.command, request.seed, seed),
     )
 
 

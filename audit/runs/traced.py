@@ -33,7 +33,7 @@ from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.numerics.text import whole_number
 
-TAKEN = ("claim", "schema", "seed", "error_probability", "exact_only")
+TAKEN = ("claim", "schema", "seed", "error_probability", "exact_only", "base_rate")
 """The parts of a request that are looked at where a function is followed."""
 
 

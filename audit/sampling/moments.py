@@ -121,7 +121,9 @@ def _log_g(rate: arb, u: arb) -> arb:
     return (rate * u.expm1()).log1p()
 
 
-def _sums(losses: Sequence[arb | acb], weights: Sequence[arb | acb], step: float, number: int) -> list[acb]:
+def sums_of_exponentials(
+    losses: Sequence[arb | acb], weights: Sequence[arb | acb], step: float, number: int
+) -> list[acb]:
     """The sum of weights exp(i step (k + 1/2) losses), for k < number: one product of matrices.
 
     Every entry is one exponential, so that no ball is multiplied by itself again and again.
@@ -394,7 +396,7 @@ class GaussianMoments(StepMoments):
     def line(self, exponent: arb, step: float, number: int, bits: int) -> list[acb]:
         series = self.exponentials(exponent, bits, 1)
         box = acb(series.error * arb(0, 1), series.error * arb(0, 1))
-        values = _sums(series.exponents, series.coefficients, step, number)
+        values = sums_of_exponentials(series.exponents, series.coefficients, step, number)
         least = (-ball(self.rate)).log1p()
         scale, turn = (exponent * least).exp(), acb(0, least * arb(step))
         return [scale * (turn * _middle(k)).exp() * (value + box) for k, value in enumerate(values)]
@@ -505,7 +507,7 @@ class LaplaceMoments(StepMoments):
     def line(self, exponent: arb, step: float, number: int, bits: int) -> list[acb]:
         losses, weights, error = self._rule(exponent, step * number, bits)
         box = acb(error * arb(0, 1), error * arb(0, 1))
-        return [value + box for value in _sums(losses, weights, step, number)]
+        return [value + box for value in sums_of_exponentials(losses, weights, step, number)]
 
     def cut(self, exponent: arb, height: arb) -> arb:
         with precision(_BOUND_BITS):

@@ -11,8 +11,7 @@ from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.sampling.step import SampledStep, noisy_sums
-from dpverdict.audit.sampling.step_parts import step_moments
+from dpverdict.audit.sampling.step import SampledStep, noisy_sums, step_moments
 from dpverdict.audit.sampling.steps import SampledSteps
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole

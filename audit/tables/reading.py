@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import csv
 import re
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -77,9 +79,15 @@ def read_frame(path: str, kind: TableKind, columns: Sequence[Column] | None = No
     if form != "csv":
         library(*_NEEDS[form]) if reader == "pandas" and form in _NEEDS else None
         _must_fit_memory(path, form, name)
+    if form == "excel":
+        _must_be_a_workbook(path, name)
+    if form == "json":
+        _must_be_objects(path, name)
     table = _READERS[form, reader](module, path, columns, name)
     if kind == "polars" and reader == "pandas":
         table = library("polars", "the function takes a frame of polars").from_pandas(table)
+    if form == "json" and columns is None:
+        _no_spoilt_numbers(table, name)
     names = names_of(table)
     if not names:
         raise InvalidValue(name, path, "a table of one column or more", "the file holds none")
@@ -125,6 +133,41 @@ def _must_fit_memory(path: str, form: str, name: str) -> None:
         size = max(_BYTES_OF_A_CELL * said.num_rows * said.num_columns, Path(path).stat().st_size)
     must_fit(size, path, name)
 
+
+_COMPOUND_FILE: Final = bytes.fromhex("d0cf11e0a1b11ae1")
+"""How a workbook begins that is encrypted, or of Excel before 2007."""
+
+
+def _must_be_a_workbook(path: str, name: str) -> None:
+    """Raise unless a file is a workbook with one sheet, in words about the file and not about its reader."""
+    with open(path, "rb") as file:
+        begin = file.read(len(_COMPOUND_FILE))
+    if begin == _COMPOUND_FILE:
+        requirement = "an .xlsx workbook without a password"
+        raise InvalidValue(name, path, requirement, "it is encrypted, or an old .xls file: save it anew as .xlsx")
+    remedy = "its content is something else: save it as .xlsx from a spreadsheet, or rename it as what it is"
+    try:
+        with zipfile.ZipFile(path) as held:
+            workbook = held.read("xl/workbook.xml").decode("utf-8", "replace")
+    except (OSError, KeyError, zipfile.BadZipFile, RuntimeError, zlib.error):
+        raise InvalidValue(name, path, "an .xlsx workbook", remedy) from None
+    sheets = re.findall(r"""<(?:\w+:)?sheet\b[^>]*?\bname=["']([^"']*)""", workbook)
+    if len(sheets) > 1:
+        requirement = f"a workbook with one sheet, not {len(sheets)} ({', '.join(sheets[:6])})"
+        raise InvalidValue(name, path, requirement, "save the sheet with the table as a file of its own")
+
+
+def _must_be_objects(path: str, name: str) -> None:
+    """Raise unless the first line of a file of JSON lines is an object with the entries of a record by their names."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        first = file.readline(_LONGEST_LINE).strip()
+    if not first.startswith("{"):
+        requirement = "a file of JSON lines, each an object with the entries of a record"
+        raise InvalidValue(name, path, requirement, 'write a record a line: {"city": "Rome", "age": 44}')
+
+
+_LONGEST_LINE: Final = 4096
+"""Characters of a first line that are looked at."""
 
 # -- CSV ----------------------------------------------------------------------------------------------------------
 

@@ -66,6 +66,7 @@ class TableLook:
         self.counts: dict[str, Counts] = {}
         self.values: dict[str, Sequence[Any]] = {}
         self.gaps: dict[str, Counts] = {}
+        self._different: dict[str, int] = {}
         self._numbers: dict[str, tuple[Counts, NDArray[Any]]] = {}
         self.rarity: NDArray[np.float64] = np.zeros(self.length)
         every_row = np.arange(self.length)
@@ -77,6 +78,7 @@ class TableLook:
             codes[rows], values = _coded(found)
             self.gaps[column.name] = np.flatnonzero(codes < 0)
             self.codes[column.name], self.values[column.name] = codes, values
+            self._different[column.name] = len(values)
             counts = np.bincount(codes[rows], minlength=len(values)).astype(np.int64)
             self.counts[column.name] = counts
             if found.dtype.kind in "iufM":
@@ -92,7 +94,7 @@ class TableLook:
 
     def is_key(self, name: str) -> bool:
         """Whether most entries of a column come once."""
-        return 2 * len(self.values[name]) > self.length and self.length > 2
+        return 2 * self._different[name] > self.length and self.length > 2
 
     def grouping(self) -> list[str]:
         """The columns whose equal entries make groups."""
@@ -132,6 +134,8 @@ class TableLook:
         self._numbers.clear()
         for name in [name for name in self.codes if self.is_key(name) and name != kept]:
             del self.codes[name], self.counts[name]
+            if isinstance(self.values[name], np.ndarray):
+                self.values[name] = [self.values[name][0], self.values[name][-1]]  # the ends: they are in order
 
     def others(self, known: set[int]) -> Iterator[StandingOut]:
         """All further records, those with rare entries first."""

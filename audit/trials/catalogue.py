@@ -11,6 +11,7 @@ import inspect
 import itertools
 import math
 import pkgutil
+import re
 import shlex
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +27,12 @@ import dpverdict.mechanisms
 from dpverdict.audit.documents.request import Request, names_a_callable, parts
 from dpverdict.audit.trials.libraries.registry import adapter_for
 from dpverdict.audit.trials.user_functions import load_callable
+from dpverdict.balls import exactly
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import broken
 from dpverdict.mechanisms.core.mechanism import FalseClaimWarning, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
-from dpverdict.mechanisms.core.parameters import SHARED, Parameter, named
+from dpverdict.mechanisms.core.parameters import SHARED, Parameter, as_written, named
 from dpverdict.suggestions import listed, nearest
 
 ZOO: Final = "broken:"
@@ -210,7 +212,8 @@ def _built_mechanism(
         raise InvalidValue(CALIBRATION, None, "given with --epsilon and --delta", remedy)
     if calibration is not None and calibration not in ways:
         requirement = f"one of {', '.join(ways)}" if ways else f"left out: {name} takes none"
-        raise InvalidValue(CALIBRATION, calibration, requirement, "give --mu, or another calibration")
+        remedy = f"{nearest(calibration, ways)}give --mu, or another calibration" if ways else "drop --calibration"
+        raise InvalidValue(CALIBRATION, calibration, requirement, remedy)
     build: Callable[..., StructuredMechanism] = mechanism if calibration is None else ways[calibration]
     _take_only(name, given, parameters_of(build))
     parameters = declared(mechanism, build)
@@ -313,6 +316,11 @@ def _read(
     name: str, parameters: Mapping[str, Parameter], words: Mapping[str, str], shape: tuple[int, ...] | None
 ) -> dict[str, object]:
     """The values of the parameters given, and of those that the shape of the data gives."""
+    for parameter, text in words.items():
+        choices = parameters[parameter].choices
+        if choices and text not in choices and parameters[parameter].read is as_written:
+            remedy = f"{nearest(text, choices)}{parameters[parameter].text}"
+            raise InvalidValue(parameter, text, f"one of {', '.join(choices)}", remedy)
     values = {parameter: parameters[parameter].read(parameter, words) for parameter in words}
     if shape is None:
         return values
@@ -338,6 +346,8 @@ def _claim(name: str, parts: Mapping[str, object]) -> str:
         found = " and ".join(map(option, parts)) or None
         remedy = f"add --mu, --rho, --epsilon, or --epsilon and --delta: what {name} is to keep"
         raise InvalidValue("budget", found, "one guarantee" if found else "given", remedy)
+    for part, value in parts.items():
+        exactly(cast("str", value), name=part)
     return ", ".join(f"{'eps' if part == 'epsilon' else part}={value}" for part, value in parts.items())
 
 
@@ -355,8 +365,16 @@ def _missing_parameters(parameters: Sequence[str], name: str) -> InvalidValue:
 
 
 def _unknown_name(parameter: str, value: str, known: list[str], otherwise: str) -> InvalidValue:
-    close = get_close_matches(value, known, n=3, cutoff=0.5)
+    plain, words = value.lower().replace("_", "-"), {one.lower(): one for one in known}
+    close = [words[one] for one in get_close_matches(plain, words, n=1 if plain in words else 3, cutoff=0.5)]
     remedy = f"did you mean {' or '.join(close)}? ({otherwise})" if close else otherwise
+    dotted = re.fullmatch(r"(\w+(?:\.\w+)*)\.(\w+)", value)
+    if re.fullmatch(r".+\.(csv|tsv|parquet|feather|jsonl|xlsx|npy|npz)", value):
+        remedy = f"a table follows its option, --data {value}; {otherwise}"
+    elif value.endswith((".jsn", ".jso", ".toml")):
+        remedy = f"an event of dp_accounting is a .json file; {otherwise}"
+    elif dotted is not None:
+        remedy = f"of a function write {dotted[1]}:{dotted[2]}; {otherwise}"
     return InvalidValue(parameter, value, f"a known {parameter}, or module:function", remedy)
 
 

@@ -39,7 +39,10 @@ def load_named(text: str, *, name: str) -> object:
     """
     where, _, attribute = text.rpartition(":")
     if not names_a_callable(text):
-        raise InvalidValue(name, text, "of the form module:function", "write for example mypkg.release:noisy_counts")
+        remedy = "write for example mypkg.release:noisy_counts"
+        if text.endswith(".py"):
+            remedy = f"write {text}:NAME, with the name of the function"
+        raise InvalidValue(name, text, "of the form module:function", remedy)
     module = _from_file(where, text, name) if where.endswith(".py") else _from_name(where, text, name)
     found = getattr(module, attribute, None)
     if found is None:

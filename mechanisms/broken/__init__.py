@@ -10,6 +10,7 @@ counters and what selects or responds have a notation of their own (`counters`, 
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TypeAlias
 
 from dpverdict.errors import InvalidValue
@@ -54,5 +55,6 @@ def any_by_name(name: str) -> Wrong:
     for wrong in ALL:
         if wrong.name.lower() == name.lower():
             return wrong
-    known = ", ".join(wrong.name for wrong in ALL)
-    raise InvalidValue("variant", name, f"one of {known}", "list them with: dpverdict list")
+    near = " or ".join(f"broken:{one}" for one in get_close_matches(name, [wrong.name for wrong in ALL], 3, 0.5))
+    remedy = f"{f'did you mean {near}? ' if near else ''}list them with: dpverdict list broken"
+    raise InvalidValue("variant", f"broken:{name}", "a known-wrong one", remedy)

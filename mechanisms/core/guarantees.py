@@ -16,9 +16,11 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, final, overload
+from typing import TYPE_CHECKING, Final, TypeAlias, final, overload
 
 import numpy as np
 
@@ -38,6 +40,7 @@ from dpverdict.numerics.gaussian_floats import (
 )
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
+from dpverdict.risk import FALSE_ALARMS, LARGEST_LOSS, Risk, ratio_of, risk_of
 
 if TYPE_CHECKING:
     from dpverdict.cards import Curves
@@ -231,6 +234,34 @@ class ImpliedCurves(ABC):
             raise InvalidValue("alpha", float(array[~inside].flat[0]), "in [0, 1]", "give the level of a test")
         return _as_given(self._beta_lower(array))
 
+    def risk(self, base_rate: Exact, *, false_alarms: Sequence[Exact] = FALSE_ALARMS) -> Risk:
+        """How often an attacker is right, and whom it finds, at most, if the guarantee holds: it is not shown here.
+
+        Args:
+            base_rate: the share p of some people that the attacker suspects before the release, between 0 and 1.
+            false_alarms: the shares of false alarms at which the best attacks are stated, in (0, 1].
+
+        Raises:
+            InvalidValue: a share out of range.
+
+        >>> print(PureDP("4.96").risk("0.001").headline)
+        Under eps=4.96, an attacker who suspects 1 in 1000 is right at most 1 time in 8 about whom it accuses.
+        """
+        largest = self.largest_loss
+        return risk_of(
+            base_rate,
+            lambda alpha: (Fraction(self.beta_lower(min(float_above(alpha), 1.0))), Fraction(1)),
+            None if largest is None or largest > LARGEST_LOSS else (Fraction(0), ratio_of(largest)[1]),
+            how=f"what {self.describe()} allows",
+            provided=f"Under {self.describe()}",
+            false_alarms=false_alarms,
+        )
+
+    @property
+    def largest_loss(self) -> Fraction | None:
+        """The largest privacy loss that the guarantee allows; None where it bounds none."""
+        return None
+
     @abstractmethod
     def describe(self) -> str:
         """The guarantee in one line, which `parse_guarantee` reads back exactly."""
@@ -285,6 +316,11 @@ class PureDP(ImpliedCurves):
     def __init__(self, epsilon: Exact) -> None:
         object.__setattr__(self, "epsilon", _at_least("epsilon", epsilon, 0))
 
+    @property
+    def largest_loss(self) -> Fraction:
+        """Epsilon."""
+        return self.epsilon
+
     def describe(self) -> str:
         return f"eps={exact_text(self.epsilon)}"
 
@@ -312,6 +348,11 @@ class ApproximateDP(ImpliedCurves):
         object.__setattr__(self, "delta", _at_least("delta", delta, 0))
         if self.delta >= 1:
             raise InvalidValue("delta", delta, "in [0, 1)", "delta = 1 promises nothing; give a small probability")
+
+    @property
+    def largest_loss(self) -> Fraction | None:
+        """Epsilon, if delta is 0."""
+        return None if self.delta else self.epsilon
 
     def describe(self) -> str:
         return f"eps={exact_text(self.epsilon)}, delta={exact_text(self.delta)}"
@@ -426,7 +467,6 @@ def parse_guarantee(text: str) -> Guarantee:
     >>> parse_guarantee("epsilon=1, delta=1e-6") == ApproximateDP(1, "1e-6")
     True
     """
-    remedy = "write mu=1, eps=1, 'eps=1, delta=1e-6', rho=0.5 or 'order=8, eps=1'"
     parts: dict[str, str] = {}
     bare = _TWO_NUMBERS.fullmatch(text)
     if bare is not None:
@@ -435,9 +475,9 @@ def parse_guarantee(text: str) -> Guarantee:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         name = {"eps": "epsilon", "alpha": "order"}.get(key.lower(), key.lower())
         if not equals or name in parts:
-            raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+            raise InvalidValue("claim", text, "a guarantee such as mu=1", _remedy(text))
         if re.search(r"\s\w+\s*=", value):
-            raise InvalidValue("claim", text, "parts with commas between them", f"write {', '.join(text.split())!r}")
+            raise InvalidValue("claim", text, "parts with commas between them", _remedy(text))
         parts[name] = value
     match parts:
         case {"mu": mu} if len(parts) == 1:
@@ -451,7 +491,40 @@ def parse_guarantee(text: str) -> Guarantee:
         case {"order": order, "epsilon": epsilon} if len(parts) == 2:
             return RenyiDP(order, epsilon)
         case _:
-            raise InvalidValue("claim", text, "a guarantee such as mu=1", remedy)
+            raise InvalidValue("claim", text, "a guarantee such as mu=1", _remedy(text))
+
+
+_KINDS: Final = "write mu=1, eps=1, 'eps=1, delta=1e-6', rho=0.5 or 'order=8, eps=1'"
+_MEANT: Final = {"zcdp": "rho", "cdp": "rho", "gdp": "mu", "renyi": "order", "rdp": "order", "epsilon": "eps"}
+"""Other words for a part of a claim."""
+
+
+def _remedy(text: str) -> str:
+    """What a claim that cannot be read was probably meant to be, and what can be written."""
+    number = r"[\d.]+(?:e[+-]?\d+)?"
+    if re.fullmatch(number, text.strip()):
+        return f"did you mean eps={text.strip()}? {_KINDS}"
+    if comma := re.fullmatch(r"\s*(\w+)\s*=\s*(\d+),(\d+)\s*", text):
+        return f"did you mean {comma[1]}={comma[2]}.{comma[3]}? {_KINDS}"
+    parts = re.findall(rf"([a-z]+)\s*(?:[=:<>≤~]=?)?\s*({number})?", re.sub(r"\band\b", ",", text.lower()))
+    known = ("mu", "rho", "eps", "delta", "order")
+    found: dict[str, str] = {}
+    for word, value in parts:
+        name = word if word in known else _MEANT.get(word) or next(iter(get_close_matches(word, known, 1, 0.5)), None)
+        if name is not None:
+            found.setdefault(name, value or {"delta": "1e-6", "order": "8"}.get(name, "1"))
+    if float(found.get("delta", 0)) >= 1:
+        found["delta"] = "1e-6"
+    if "delta" in found or "order" in found:
+        found.setdefault("eps", "1")
+    ways = [
+        ", ".join(f"{name}={found[name]}" for name in whole)
+        for whole in (("eps", "delta"), ("order", "eps"), ("mu",), ("rho",), ("eps",))
+        if found.keys() >= set(whole)
+    ]
+    if len(ways) > 1 and ways[0].startswith(("eps", "order")):
+        ways = [way for way in ways if not way.startswith("eps=") or "," in way]
+    return f"did you mean {' or '.join(map(repr, ways))}? {_KINDS}" if ways else _KINDS
 
 
 @curves_of.register(ImpliedCurves)

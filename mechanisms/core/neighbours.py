@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.common_rows import without_common_rows
 from dpverdict.mechanisms.core.records import differing, kinds_differ, records_of
+from dpverdict.suggestions import nearest
 
 ADD_OR_REMOVE_ONE: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
 """One dataset is the other with one record more; the number of records differs by one."""
@@ -30,7 +31,8 @@ def parse_adjacency(text: str) -> NeighboringRelation:
     """The neighbouring relation of a name: ``add-or-remove-one`` or ``replace-one`` (underscores and capitals too)."""
     name = text.strip().lower().replace("_", "-")
     if name not in _NAMES:
-        raise InvalidValue("adjacency", text, "one of " + ", ".join(_NAMES), "write the neighbouring relation in full")
+        remedy = f"{nearest(name, _NAMES)}write the neighbouring relation in full"
+        raise InvalidValue("adjacency", text, "one of " + ", ".join(_NAMES), remedy)
     return _NAMES[name]
 
 

@@ -78,6 +78,11 @@ class Parameter:
     axis: str | None = None
     left_out: LeftOut | None = None
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that can be chosen; none for a number, a list or a file."""
+        return tuple(self.metavar.split("|")) if "|" in self.metavar else ()
+
     def otherwise(self, value: object, note: str, *, when: Callable[[Given], bool] = lambda given: True) -> Parameter:
         """The same parameter, for which ``value`` is taken where words leave it out; see `LeftOut`."""
         return dataclasses.replace(self, left_out=LeftOut(value=value, note=note, when=when))

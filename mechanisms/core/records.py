@@ -35,9 +35,14 @@ def records_of(data: Any) -> list[str] | None:
         return None
 
 
+def is_frame(data: Any) -> bool:
+    """Whether a dataset is a frame of pandas or polars, of which none is loaded for it."""
+    return type(data).__name__ == "DataFrame" and type(data).__module__.partition(".")[0] in ("pandas", "polars")
+
+
 def record_count(data: Any) -> int | None:
     """How many records a dataset holds; None where `records_of` is None. Those of a frame are counted, not read."""
-    if type(data).__name__ == "DataFrame" and type(data).__module__.partition(".")[0] in ("pandas", "polars"):
+    if is_frame(data):
         return len(data)
     found = records_of(data)
     return None if found is None else len(found)

@@ -157,7 +157,7 @@ def _check_estimate(count: str, size_estimate: Exact | None) -> Fraction | None:
     if count not in ("released", "withheld", "estimated"):
         raise InvalidValue("count", count, "'released', 'withheld' or 'estimated'", "say what happens to the count")
     if (count == "estimated") != (size_estimate is not None):
-        remedy = "pass size_estimate together with count='estimated', and only then"
+        remedy = "give --size-estimate together with --count estimated, and only then"
         raise InvalidValue("size_estimate", size_estimate, f"consistent with count={count!r}", remedy)
     if size_estimate is None:
         return None

@@ -130,7 +130,7 @@ def _bounds(bounds: Iterable[Exact] | Array | Exact, dim: int | None) -> Array:
         array = bounds.astype(np.float64)  # a copy
     elif isinstance(bounds, str | int | float | Fraction | Decimal | np.number):
         if dim is None:
-            raise InvalidValue("bounds", bounds, "one number per coordinate", "pass a list, or dim= for a common bound")
+            raise InvalidValue("bounds", bounds, "one number per coordinate", "add --bounds 1,2,4, or --dim for 1 each")
         array = np.full(check_dim(dim), _float_at_least(exactly(bounds, name="bounds")))
     elif isinstance(bounds, Iterable):
         array = np.array([_float_at_least(exactly(value, name="bounds")) for value in bounds])

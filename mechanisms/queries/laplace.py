@@ -251,7 +251,7 @@ class LaplaceMechanism(SumOfRecords):
         if epsilon is None or adjacency is None:
             parts = {"epsilon": epsilon, "adjacency": adjacency}
             missing = " and ".join(name for name, value in parts.items() if value is None)
-            remedy = f"give {missing}, or the sensitivity and the scale of the noise"
+            remedy = f"add --{missing.replace(' and ', ' and --')}, or --sensitivity and --scale"
             raise InvalidValue(missing, None, "given without a sensitivity", remedy)
         claim = PureDP(check_positive(epsilon, "epsilon"))
         records = _records(dim, norm or "linf", 1 if radius is None else radius, adjacency)

@@ -58,6 +58,7 @@ class HalfSpaces:
         distance: m(n)/n.
         offset: 1 where the place of a removed record stays empty among others that contribute -1; else 0.
         words: S, in words.
+        below: whether the law without the record, or with its replacement, is a mixture of means that are not above 0.
     """
 
     noise_multiplier: Fraction
@@ -67,6 +68,7 @@ class HalfSpaces:
     distance: int
     offset: int
     words: str
+    below: bool = False
 
     @property
     def mu_squared(self) -> Fraction:
@@ -118,7 +120,7 @@ class HalfSpaces:
             own, other = (weight + _log_tail(ball(z) - mu)).exp(), _NORMAL.tail(ball(z))
             most = _NORMAL.tail(ball(z) - self.mu(self.number)).upper()
             p = Enclosure.hull(own, own.max(most))
-            q = Enclosure.hull(arb(0) if self.offset else other, other)
+            q = Enclosure.hull(arb(0) if self.offset or self.below else other, other)
             quantity, value, bound = _comparison_with_claim(claim, z, own, other, most, mu)
         sums = f"{self.words}, divided by s sqrt({self.number}), s = {short_text(self.noise_multiplier)},"
         return BreakingEvent(

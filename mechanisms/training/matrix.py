@@ -104,7 +104,8 @@ def make_strategy(
     for name, value in given.items():
         if (value is not None) is not (name in _NEEDS[kind]):
             requirement = f"given with {kind}" if value is None else f"left out with {kind}"
-            raise InvalidValue(name, value, requirement, f"{kind} is made of {' and '.join(_NEEDS[kind]) or 'nothing'}")
+            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            raise InvalidValue(name, shown, requirement, f"{kind} is made of {' and '.join(_NEEDS[kind]) or 'nothing'}")
     if band is not None:
         width = check_whole(band, "band", least=1, remedy="say how many diagonals are not 0")
         makers = {"banded-sqrt": square_root, "bisr": banded_inverse_square_root, "bandmf": optimised_band}

@@ -263,7 +263,7 @@ def dp_sgd(given: Parameters) -> WorstPair:
     multiplier, norm, dim = given.fraction("noise_multiplier"), given.fraction("clipping_norm"), given.whole("dim")
     rate, steps = given.fraction("rate"), given.whole("steps")
     sampling = given.word("sampling", "poisson", "balls-in-bins", "shuffle", "shuffle-once")
-    if relation == REPLACE and not sampling.startswith("shuffle"):
+    if relation == REPLACE and sampling == "balls-in-bins":
         raise NotDerived(f"relation: {relation!r} is not proved for sampling {sampling}")
     if rate > 1 or (sampling != "poisson" and (rate.numerator != 1 or steps % rate.denominator)):
         given.refuse("rate", f"{rate} is no rate of whole batches in {steps} steps")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import decimal
 import math
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -68,6 +69,9 @@ def exactly(value: Exact, *, name: str = "value") -> Fraction:
         if isinstance(error, InvalidValue):
             raise
     remedy = "write it as an int, float, Fraction or a decimal string such as '0.1' or '1e-6'"
+    if isinstance(value, str):
+        comma = re.fullmatch(r"-?\d+,\d+", value.strip())
+        remedy = f"write {value.replace(',', '.')}" if comma else "write a number such as 100, 0.1, 1/3 or 1e-6"
     raise InvalidValue(name, value, "a finite real number", remedy)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, final
@@ -33,6 +33,13 @@ MARKS: Final = {"CERTIFIED": "\N{CHECK MARK}", "REFUTED": "\N{BALLOT X}", "INCON
 
 DECISIONS: Final = {"CERTIFIED": "release", "REFUTED": "do not release", "INCONCLUSIVE": "not shown"}
 """What a status means for the release, if the promise that was audited is the one that is wanted."""
+
+NEXT_STEPS: Final = {
+    "CERTIFIED": "Next: release it, and keep the certificate with it. What it means for a person: risk('0.001').",
+    "REFUTED": "Next: do not release it. The neighbours that break the promise stand above; mend it, and ask again.",
+    "INCONCLUSIVE": "Next: take it for not shown. Ask with more samples, or about a mechanism of known structure.",
+}
+"""What to do about a status, the last line of a card."""
 
 STATUS_COLORS: Final = {"CERTIFIED": "#15803d", "REFUTED": "#b91c1c", "INCONCLUSIVE": "#854d0e"}
 """Behind the status, which is written in white."""
@@ -72,7 +79,8 @@ def card(
     badge = f'<span style="{BADGE}{STATUS_COLORS[status]}">{MARKS[status]} {status}: {DECISIONS[status]}</span>'
     claims = f"<strong>{escape(name)}</strong> claims <strong>{escape(claim)}</strong>"
     lines = [f'<div style="margin:0 0 .4em">{badge} {claims}</div>', f"<div>{escape(answer)}</div>"]
-    lines += [_table(kind, rows) for kind, rows in evidence.items() if rows]
+    lines += [table(kind, (), rows.items()) for kind, rows in evidence.items() if rows]
+    lines.append(f'<div style="margin:.7em 0 0">{escape(NEXT_STEPS[status])}</div>')
     return framed(*lines, curves=curves)
 
 
@@ -81,14 +89,27 @@ def framed(*lines: str, curves: Sequence[Curves]) -> str:
     return f'<div style="{CARD}">{"".join(lines)}{picture(curves) if curves else ""}</div>'
 
 
-def _table(kind: str, rows: Mapping[str, str]) -> str:
-    cells = "".join(
+def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as HTML; the first cell of a row is its name.
+
+    Args:
+        caption: what it shows; "" for none.
+        header: a name for each column; none if they need no names.
+        rows: the cells of each row.
+    """
+    head = "".join(f'<th scope="col" style="{NAME}">{escape(name)}</th>' for name in header)
+    body = "".join(
         f'<tr style="{PLAIN}"><th scope="row" style="{NAME}">{escape(name)}</th>'
-        f'<td style="{VALUE}">{escape(value)}</td></tr>'
-        for name, value in rows.items()
+        f"{''.join(_cell(value) for value in values)}</tr>"
+        for name, *values in rows
     )
-    caption = f'<caption style="caption-side:top;text-align:left;padding:0">{escape(kind)}</caption>'
-    return f'<table style="margin:.7em 0 0;border-collapse:collapse;{PLAIN}">{caption}<tbody>{cells}</tbody></table>'
+    said = f'<caption style="caption-side:top;text-align:left;padding:0">{escape(caption)}</caption>' if caption else ""
+    said += f'<thead><tr style="{PLAIN}">{head}</tr></thead>' if head else ""
+    return f'<table style="margin:.7em 0 0;border-collapse:collapse;{PLAIN}">{said}<tbody>{body}</tbody></table>'
+
+
+def _cell(value: str) -> str:
+    return f'<td style="{VALUE}">{escape(value)}</td>'
 
 
 # pictures ------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
 _WORTH_COMPARING: Final = 3
@@ -16,10 +16,14 @@ def close_to(word: str, known: Iterable[str]) -> list[str]:
     >>> close_to("--eps", ["--dim", "--epsilon", "--steps"]), close_to("--sgima", ["--dim", "--sigma", "--s"])
     (['--epsilon'], ['--sigma'])
     """
-    bare, words = word.lstrip("-"), {one.lstrip("-"): one for one in known}
+    bare, words = word.lstrip("-").lower(), {one.lstrip("-").lower(): one for one in known}
     long = [one for one in words if min(len(one), len(bare)) >= _WORTH_COMPARING]
-    begun = [one for one in long if one.startswith(bare) or bare.startswith(one)]
-    return [words[one] for one in (begun or get_close_matches(bare, words, n=3, cutoff=0.6))[:3]]
+    begun = [one for one in long if one.startswith(bare)]
+    # a slip in a longer word is nearer than a word that it happens to begin, or that begins it
+    alike = get_close_matches(bare, words, n=3, cutoff=0.8 if begun else 0.6)
+    begins = [] if alike else [one for one in long if bare.startswith(one)]
+    found = dict.fromkeys([*alike, *begun, *begins])
+    return [words[one] for one in sorted(found, key=lambda one: -SequenceMatcher(None, one, bare).ratio())[:3]]
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -233,7 +233,8 @@ def test_a_wrong_value_is_refused_with_name_value_requirement_and_remedy(
     assert printed.out == ""
     line = printed.err.strip()
     assert "\n" not in line
-    shown = [name] if value == "None" else [f"{name}={value}", f"{name}='{value}'"]
+    typed = name if name in ("budget", "claim") else "--" + name.replace("_", "-").lower()  # what nobody types
+    shown = [typed] if value == "None" else [f"{typed}={value}", f"{typed}='{value}'"]
     assert line.startswith(tuple(f"error: {one} must be " for one in shown)), line
     requirement, _, remedy = line.partition(" must be ")[2].partition(": ")
     assert requirement

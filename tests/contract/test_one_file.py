@@ -87,9 +87,9 @@ CLAIMED = (
 DRAWN = "curve windowed --dim 3 --window 2 --mu 1 --points 2 --csv out.csv"
 PLANNED = "run plan.toml --json plan.json --report plan.html"
 WRONG = {
-    "windowed --dim 3 --mu 1": "error: window must be given for windowed: add --window",
-    "windowed --dim 3 --mu 1 --window 0": "error: window='0' must be a whole number >= 1: ",
-    "windowed --dim 3 --mu 1 --window 4": "error: window=4 must be at most dim=3: ",
+    "windowed --dim 3 --mu 1": "error: --window must be given for windowed: add --window",
+    "windowed --dim 3 --mu 1 --window 0": "error: --window='0' must be a whole number >= 1: ",
+    "windowed --dim 3 --mu 1 --window 4": "error: --window=4 must be at most dim=3: ",
     "windowed --dim 3 --mu 1 --window 2 --groups 2": "windowed takes --dim, --window, --mu",
     "standard-gaussian --dim 3 --mu 1 --window 2": "window='2' must be left out for standard-gaussian",
 }

@@ -71,6 +71,7 @@ def random_claim(rng: np.random.Generator, sampling: BatchSampling) -> TrainingC
         rate=Fraction(1, batches),
         steps=batches * epochs,
         sampling=sampling,
+        separation=batches if sampling == "cyclic-poisson" else None,
     )
     delta, is_true = str(rng.choice(DELTAS)), bool(rng.random() < 0.5)
     lower, upper = ends(run, delta)

@@ -3,6 +3,7 @@
 What `PrivacyLoss.plot` draws is what the loss and the claim say, on the caller's axes or on new ones.
 """
 
+import html
 import re
 
 import numpy as np
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from dpverdict.audit import GaussianLoss, LaplaceLoss, SphericalLoss, certify, compose
 from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.spherical.random_direction import RandomDirectionGaussian
-from dpverdict.cards import DECISIONS, MARKS, STATUS_COLORS, card
+from dpverdict.cards import DECISIONS, MARKS, NEXT_STEPS, STATUS_COLORS, card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP
 from dpverdict.numerics.arrays import Array
@@ -34,6 +35,13 @@ def test_the_badge_says_the_status_in_words_and_colour(status: str) -> None:
     assert f"{MARKS[status]} {status}: {DECISIONS[status]}</span>" in text
     assert STATUS_COLORS[status] in text
     assert not any(other in text for other in MARKS.keys() - {status})
+
+
+@pytest.mark.parametrize("status", sorted(MARKS))
+def test_a_card_says_the_next_step_of_its_status_alone(status: str) -> None:
+    text = shown(status)
+    assert [name for name, step in NEXT_STEPS.items() if html.escape(step) in text] == [status]
+    assert "loss.risk(" in GaussianLoss(1)._repr_html_()
 
 
 def test_a_kind_of_evidence_without_values_has_no_table() -> None:

@@ -226,6 +226,7 @@ def _release_fields(one: AuditResult, claim: Guarantee | None, relation: str, mu
     certificate: Any = verdict.get("certificate")
     reason = verdict.get("reason")
     traced: Any = one.fields.get("traced")
+    risk: Any = one.fields.get("risk") or {}
     tested = [
         f"{kind}: {found['samples']} releases of each dataset, "
         f"error probability {rounded_text(found['error_probability'])}, "
@@ -255,6 +256,7 @@ def _release_fields(one: AuditResult, claim: Guarantee | None, relation: str, mu
         "certified": statement if one.status is Status.CERTIFIED else None,
         "lines": [] if traced is None else traced["lines"],
         "tested": tested,
+        "risk": list(risk.get("sentences", [])),
         "not_shown": not_shown,
         "assumptions": list(assumptions),
         "mu": {"said": mu, "value": None, "regret": None, "down_to_delta": None}

@@ -26,6 +26,8 @@ from dpverdict.errors import DpverdictError
 from dpverdict.numerics.stages import begin_stage
 
 ENTRY: Final = "dpverdict.audit.runs.subprocesses.work:work"
+BEST_SO_FAR: Final = "best so far: "
+"""In what a search of neighbours tells of itself: the pair that it would leave now."""
 
 
 class AuditFailed(DpverdictError):
@@ -83,7 +85,13 @@ def audit_in_subprocess(
         "key": None if wanted.trials is None else wanted.trials.key.hex(),
         "progress": bar is not None,
     }
-    answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=None if bar is None else telling(bar))
+    stages: list[str] = []
+    try:
+        answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=None if bar is None else telling(bar, stages))
+    except KeyboardInterrupt as interrupt:
+        if stages and BEST_SO_FAR in stages[-1]:
+            interrupt.add_note(f"{stages[-1]}; nothing is tested yet. In a plan the search would go on where it was")
+        raise
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
         raise AuditFailed(answer["error"])
     found = read_finished_audit(answer, what)
@@ -107,14 +115,16 @@ def engine_fields() -> dict[str, object]:
             return {}
 
 
-def telling(bar: Bar) -> Callable[[object], None]:
-    """Tell a progress bar, and who watches the stages, what a process tells."""
+def telling(bar: Bar, stages: list[str] | None = None) -> Callable[[object], None]:
+    """Tell a progress bar, and who watches the stages, what a process tells; ``stages`` holds the last stage."""
 
     def told(content: object) -> None:
         match content:
             case [str(what), int(done), int(total)]:
                 bar(what, done, total)
             case str(what):
+                if stages is not None:
+                    stages[:] = [what]
                 begin_stage(what)
             case _:
                 pass

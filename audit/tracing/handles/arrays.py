@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn, final
 
 import numpy as np
 
@@ -26,10 +26,51 @@ FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
 _NO_SHAPE: Final = "the number of records under add-or-remove-one, which is data"
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The public values that a column of a categorical dtype may have, in their public order.
+
+    Attributes:
+        values: as the trace has them.
+        index: as pandas shows them.
+        intervals: whether they are intervals, of which the trace has names: then only groups are made of them.
+    """
+
+    values: tuple[Any, ...]
+    index: Any
+    intervals: bool
+
+    def must_allow(self, array: FollowedArray, operation: str) -> None:
+        """Refuse what is neither a group of intervals nor a selection of records."""
+        if self.intervals and operation not in _OF_INTERVALS:
+            no(array, "intervals of pd.cut that are used otherwise than as groups",
+               'give labels: pd.cut(x, edges, labels=["young", "old"])')  # fmt: skip
+
+    def named(self, array: FollowedArray, label: Any) -> Any:
+        """The value in the trace of a label that is asked for."""
+        if not self.intervals:
+            return label
+        places = [i for i, one in enumerate(self.index) if type(label) is type(one) and label == one]
+        return self.values[places[0]] if places else no(array, "a group of pd.cut that is none of its intervals")
+
+
+_OF_INTERVALS: Final = ("groups", "groups of several columns", "select", "is missing", "drop missing")
+
+
+_IN_PLACE_OF: Final = {
+    "einsum": "write x.T @ y, or (x * y).sum()",
+    **dict.fromkeys(["cov", "corrcoef"], "release noisy sums of x, of x*y and a count, and compute it from these"),
+    **dict.fromkeys(["nanquantile", "nanpercentile", "ptp", "nanmax", "nanmin"],
+                    "one record may move it far: choose among public candidates by noisy counts"),
+}  # fmt: skip
+"""What to write in place of functions that are not covered."""
+
+
 class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     """An array with a fact; in the trace it has the values of one dataset, which no other code sees."""
 
-    __slots__ = ("_dpv_noise", "_dpv_number", "_dpv_owned", "_dpv_tape", "_dpv_value")
+    __slots__ = ("_dpv_labels", "_dpv_noise", "_dpv_number", "_dpv_owned", "_dpv_tape", "_dpv_value")
     __array_priority__: float = 1000.0
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
@@ -38,6 +79,7 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     ) -> None:
         self._dpv_tape, self._dpv_number, self._dpv_value = tape, number, value
         self._dpv_noise, self._dpv_owned = noise, owned
+        self._dpv_labels: Labels | None = None
 
     # what is public ---------------------------------------------------------------------------------------------------
 
@@ -133,7 +175,8 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function not in FUNCTIONS:
-            no(self, f"np.{function.__name__} of data", "what is covered is listed in docs/reference_tracing.md")
+            no(self, f"np.{function.__name__} of data", _IN_PLACE_OF.get(
+                function.__name__, "what is covered is listed in docs/reference_tracing.md"))  # fmt: skip
         refuse_own_classes(self._dpv_tape, args, kwargs)
         return FUNCTIONS[function](*settled(args), **settled(kwargs))
 
@@ -146,7 +189,11 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     def __iter__(self) -> Iterator[Any]:
         fact = fact_of(self)
         if isinstance(fact, Rows):
-            no(self, "a loop over records", "write it with whole columns: np.sum(np.where(...))")
+            no(
+                self,
+                "a loop over records",
+                "write it with whole columns: x.sum(), np.where, s.value_counts().get(label, 0)",
+            )
         if not fact.shape:
             raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(fact.shape[0]))
@@ -172,7 +219,11 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
     __complex__ = __float__
 
     def __index__(self) -> int:  # noqa: PLE0305
-        no(self, "an index or a size that is data", "add noise first, or use public sizes")
+        no(
+            self,
+            "an index or a size that is data",
+            "add noise first, or use public sizes; of one column for each value: x[:, None] == np.arange(k)",
+        )
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         no(self, "data that leave the trace as a plain array", "use functions of NumPy that are covered")
@@ -199,10 +250,10 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
         return self.__reduce__()
 
     def __copy__(self) -> Any:
-        return remade(self, self._dpv_number, self._dpv_value)
+        return labelled(remade(self, self._dpv_number, self._dpv_value), self._dpv_labels)
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return remade(self, self._dpv_number, copy.deepcopy(self._dpv_value))
+        return labelled(remade(self, self._dpv_number, copy.deepcopy(self._dpv_value)), self._dpv_labels)
 
     def __round__(self, digits: int | None = None) -> Any:
         return np.round(self, digits or 0)
@@ -383,8 +434,17 @@ def operand(value: Any) -> TracedOperand:
     return TracedOperand(None, None, value)
 
 
+def labelled(array: FollowedArray, labels: Labels | None) -> FollowedArray:
+    """An array of which the labels are public."""
+    array._dpv_labels = labels
+    return array
+
+
 def applied(operation: str, arrays: Sequence[Any], value: Any, /, **given: Any) -> FollowedArray:
     """The result of an operation, with its fact and its value on the dataset at hand."""
+    for one in arrays:
+        if isinstance(one, FollowedArray) and one._dpv_labels is not None:
+            one._dpv_labels.must_allow(one, operation)
     tape = next(one._dpv_tape for one in arrays if isinstance(one, FollowedArray))
     number = tape.apply(operation, [operand(one) for one in arrays], given)
     return FollowedArray(tape, number, value)
@@ -480,6 +540,8 @@ def call_ufunc(tape: RunTape, function: Any, args: Sequence[Any]) -> Any:
     quiet_errors(tape)
     name = {"divide": "true_divide", "conjugate": "positive"}.get(function.__name__, function.__name__)
     given = [one for one in args if isinstance(one, FollowedArray)]
+    if any(np.asarray(raw(one)).dtype.kind in "mM" for one in given):
+        tape.refuse("comparisons and arithmetic of dates", "put the day into the table as a number")
     if any(isinstance(one, Transposed) for one in args):
         tape.refuse(f"np.{name} of transposed records", "work with x itself")
     if name in ("matmul", "vecdot"):

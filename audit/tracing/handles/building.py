@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -30,12 +30,13 @@ def making(original: Callable[..., Any]) -> Callable[..., Any]:
 class Building(np.lib.mixins.NDArrayOperatorsMixin):
     """An array of public numbers, until it is given something that is followed."""
 
-    __slots__ = ("_dpv_parts", "_dpv_plain")
+    __slots__ = ("_dpv_parts", "_dpv_plain", "_dpv_shown")
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, values: Any) -> None:
         self._dpv_plain: Any = values
         self._dpv_parts: dict[int, Any] = {}
+        self._dpv_shown = False  # whether another array may show the same numbers
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:  # what "isinstance(x, np.ndarray)" of the user's sees  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -49,7 +50,19 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
         found = array_of([self._dpv_parts.get(i, flat[i]) for i in range(flat.size)])
         return found if self._dpv_plain.ndim == 1 else np.reshape(found, self._dpv_plain.shape)
 
+    def may_be_shown(self) -> None:
+        """Note that another array may show the same numbers."""
+        self._dpv_shown = True
+
+    def _dpv_seen(self, found: Any, *, copied: bool = False) -> Any:
+        """What was made of it, which may show its numbers: then they are not to be changed any more."""
+        self._dpv_shown = self._dpv_shown or not (copied or isinstance(found, str) or np.ndim(_plainly(found)) == 0)
+        return found
+
     def __setitem__(self, key: Any, value: Any) -> None:
+        if self._dpv_shown:
+            _refuse("an array that is changed in place while another one may show the same numbers",
+                    "build a list, and np.array(list) of it, or work on a copy")  # fmt: skip
         places = np.arange(self._dpv_plain.size).reshape(self._dpv_plain.shape)[key]
         value = settled(value)
         if not isinstance(value, Followed | Released) and not hasattr(value, "_dpv_array"):
@@ -73,9 +86,12 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
             self._dpv_parts[one] = flat[i]
 
     def __getitem__(self, key: Any) -> Any:
-        return self._dpv_settled()[key]
+        return self._dpv_seen(self._dpv_settled()[key])
 
     def __array_ufunc__(self, function: Any, method: str, *args: Any, **given: Any) -> Any:
+        if method == "at":
+            self._dpv_added_at(function, *args)
+            return None
         out = given.pop("out", None)
         found = getattr(function, method)(*[settled(one) for one in args], **given)
         if out is None:
@@ -86,14 +102,37 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
         target[...] = found
         return target
 
+    def _dpv_added_at(self, function: Any, target: Any, places: Any, values: Any) -> None:
+        """np.add.at(counts, cells, values), of a cell for each record."""
+        of_data = isinstance(places, Followed) or hasattr(places, "_dpv_array")
+        if function is not np.add or target is not self or not of_data or self._dpv_plain.ndim != 1:
+            _refuse(f"np.{function.__name__}.at of another kind", "write np.bincount(cells, weights, minlength=k)")
+        cells: Any = array_of(settled(places))
+        found: Any
+        weights, size = settled(values), len(self)
+        if isinstance(weights, Released):
+            _refuse("data together with a noisy value", "use public numbers")
+        if isinstance(weights, Followed) or hasattr(weights, "_dpv_array"):
+            found = np.bincount(cells, weights=array_of(weights), minlength=size)
+        elif np.ndim(weights) == 0:
+            found = np.bincount(cells, minlength=size) * weights
+        else:
+            _refuse("np.add.at with a public number for each record", "use one number, or a column")
+        self[...] = self._dpv_settled() + found
+
     def __array_function__(self, function: Any, types: Any, args: Any, given: Any) -> Any:
-        return function(*settled(args), **settled(given))
+        found = function(*settled(args), **settled(given))
+        for one in _buildings((*args, *given.values())):
+            one._dpv_seen(found, copied=function.__name__ in _COPYING)
+        return found
 
     def __array__(self, *args: Any, **given: Any) -> Any:
         found = self._dpv_settled()
+        self._dpv_shown = True
         return np.asarray(found, *args) if isinstance(found, np.ndarray) else found.__array__(*args)
 
     def __iter__(self) -> Iterator[Any]:
+        self._dpv_shown = self._dpv_shown or self._dpv_plain.ndim > 1
         return iter(self._dpv_settled())
 
     def __len__(self) -> int:
@@ -104,6 +143,7 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
             raise AttributeError(name)
         if name in ("shape", "size", "ndim", "dtype"):
             return getattr(self._dpv_plain, name)
+        self._dpv_shown = self._dpv_shown or name not in _COPYING
         return getattr(self._dpv_settled(), name)
 
     def __bool__(self) -> bool:
@@ -130,7 +170,29 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
         _refuse("an array that is pickled", "return it")
 
 
-def _refuse(what: str, remedy: str) -> Any:
+_COPYING: Final = frozenset([
+    "copy", "flatten", "clip", "round", "around", "sum", "mean", "cumsum", "diff", "repeat", "tile",
+    "concatenate", "stack", "hstack", "vstack", "column_stack", "append", "sort", "argsort", "argmax", "argmin",
+    "amax", "amin", "max", "min", "where", "maximum", "minimum", "any", "all", "dot", "matmul", "item", "tolist",
+    "outer", "divide", "searchsorted", "bincount", "histogram", "var", "std", "median", "zeros_like",
+    "ones_like", "empty_like", "full_like",
+])  # fmt: skip
+"""What makes new numbers, of the functions and methods of NumPy; others may give the same ones."""
+
+
+def _buildings(values: Any) -> Iterator[Building]:
+    for one in values:
+        if type(one) is Building:
+            yield one
+        elif type(one) in (list, tuple):
+            yield from _buildings(one)
+
+
+def _plainly(found: Any) -> Any:
+    return getattr(found, "_dpv_value", 0) if isinstance(found, Followed | Released) else found
+
+
+def _refuse(what: str, remedy: str) -> NoReturn:
     tape = current()
     assert tape is not None
     tape.refuse(what, remedy)

@@ -15,6 +15,7 @@ import random
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any, Final, NoReturn, final
 
 import numpy as np
@@ -29,7 +30,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     known_length,
     settled,
 )
-from dpverdict.audit.tracing.handles.building import making
+from dpverdict.audit.tracing.handles.building import Building, making
 from dpverdict.audit.tracing.handles.coins import coins_for
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
@@ -39,6 +40,8 @@ from dpverdict.audit.tracing.rules.facts import Total
 from dpverdict.audit.tracing.source.generators import ReadyMade
 
 _FRESH: Final = np.random.default_rng()
+_MOST_DIMENSIONS: Final = 32
+"""Of a covariance that is looked at in exact arithmetic."""
 
 
 def _tape() -> RunTape:
@@ -115,6 +118,35 @@ def standard_normal(size: Any = None, dtype: Any = None, out: Any = None) -> Any
     return normal(0.0, 1.0, size)
 
 
+def multivariate_normal(mean: Any, cov: Any, size: Any = None, check_valid: Any = "warn", tol: Any = 1e-8, *,
+                        method: Any = "svd") -> Any:  # fmt: skip
+    """Gaussian noise of a public covariance: what is certified is a part of it, and the rest can only help.
+
+    Of cov = L L^T + R with R positive semidefinite, the noise is L z and independent noise of covariance R, which is
+    post-processing. That R is so is shown in exact arithmetic.
+    """
+    mean = settled(mean)
+    listed = array_of(mean)
+    mean = mean if listed is None else listed
+    matrix = np.asarray(_public(cov, "a covariance"), dtype=np.float64)
+    dims = matrix.shape[0] if matrix.ndim == 2 else 0
+    if matrix.shape != (dims, dims) or not 0 < dims <= _MOST_DIMENSIONS or not np.isfinite(matrix).all():
+        _refuse(f"multivariate_normal with a covariance that is no square matrix of at most {_MOST_DIMENSIONS} rows")
+    factor = factor_of(matrix)
+    if factor is None:
+        _refuse("multivariate_normal with a covariance that is not symmetric, or singular",
+                "give a symmetric matrix with an inverse, or draw each coordinate: rng.normal(0, s, k)")  # fmt: skip
+    if np.shape(getattr(mean, "_dpv_value", mean)) != (dims,):
+        _refuse("multivariate_normal with a mean of another length than its covariance")
+    size = _public(size, "a size")
+    if size is not None:
+        _refuse("multivariate_normal with a size", "draw one vector for each statistic")
+    if is_rows(mean):
+        _refuse("noise added to each record", "sum first, and add noise to the sum")
+    noise: Any = np.matmul(factor, normal(0.0, 1.0, dims))
+    return noise if not isinstance(mean, Followed | Released) and not np.any(np.asarray(mean)) else mean + noise
+
+
 def gumbel(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
     """Gumbel noise."""
     return _noise("gumbel", lambda shape: _FRESH.gumbel(size=shape), loc, scale, size)
@@ -189,10 +221,48 @@ def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
     return uniform_of_records(size) if between_0_and_1 else uniform_of_records()
 
 
+def factor_of(matrix: Any) -> Any:
+    """L with matrix - L L^T positive semidefinite, exactly; close to it. None where the matrix is not definite."""
+    if (matrix != matrix.T).any():
+        return None
+    if not np.any(matrix - np.diag(np.diag(matrix))):
+        diagonal = np.diag(matrix)
+        if not (diagonal > 0).all():
+            return None
+        roots = [math.sqrt(one) for one in diagonal.tolist()]
+        return np.diag([root if Fraction(root) ** 2 <= Fraction(one) else math.nextafter(root, 0)
+                        for root, one in zip(roots, diagonal.tolist(), strict=True)])  # fmt: skip
+    for shrunk in (1e-13, 1e-11, 1e-9):
+        try:
+            factor = np.linalg.cholesky(matrix * (1 - shrunk))
+        except np.linalg.LinAlgError:
+            return None
+        if _is_semidefinite(matrix, factor):
+            return factor
+    return None
+
+
+def _is_semidefinite(matrix: Any, factor: Any) -> bool:
+    """Whether matrix - L L^T is positive definite, by the pivots of exact elimination."""
+    size = len(matrix)
+    lower = [[Fraction(one) for one in row] for row in factor.tolist()]
+    rest = [[Fraction(matrix[i, j].item()) - sum((a * b for a, b in zip(lower[i], lower[j], strict=True)), Fraction(0))
+             for j in range(size)] for i in range(size)]  # fmt: skip
+    for k in range(size):
+        if rest[k][k] <= 0:
+            return False
+        for i in range(k + 1, size):
+            times = rest[i][k] / rest[k][k]
+            for j in range(k, size):
+                rest[i][j] -= times * rest[k][j]
+    return True
+
+
 def _not_covered(name: str) -> Callable[..., Any]:
     def refused(*args: Any, **given: Any) -> NoReturn:
         _refuse(
-            f"random numbers by {name}", "laplace, normal, gumbel, exponential, geometric and choice(p=...) are covered"
+            f"random numbers by {name}",
+            "laplace, normal, multivariate_normal, gumbel, exponential, geometric and choice(p=...) are covered",
         )
 
     return refused
@@ -202,6 +272,7 @@ _DRAWS: Final[dict[str, Callable[..., Any]]] = {
     "laplace": laplace,
     "normal": normal,
     "standard_normal": standard_normal,
+    "multivariate_normal": multivariate_normal,
     "gumbel": gumbel,
     "exponential": exponential,
     "standard_exponential": standard_exponential,
@@ -412,6 +483,8 @@ def _converting(original: Callable[..., Any]) -> Callable[..., Any]:
     def convert(a: Any, dtype: Any = None, **given: Any) -> Any:
         tape = current()
         if tape is not None and sys._getframe(1).f_code.co_filename in tape.files:  # pyright: ignore[reportPrivateUsage]
+            if type(a) is Building and (original is not _ARRAY or given.get("copy", True) is not True):
+                a.may_be_shown()
             found = array_of(settled(a), dtype)
             if found is not None:
                 copies = original is _ARRAY and given.get("copy", True) and isinstance(found, FollowedArray)

@@ -21,6 +21,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     is_rows,
     is_total,
     key_of,
+    labelled,
     methods,
     no,
     product_of_columns,
@@ -131,7 +132,7 @@ def selected(array: FollowedArray, mask: Any) -> FollowedArray:
     mask = mask._dpv_array() if hasattr(mask, "_dpv_array") else mask
     if not is_rows(mask) or mask.dtype.kind != "b":
         no(array, "records that are picked by numbers made of data", "use a mask of truth values")
-    return applied("select", [array, mask], array._dpv_value[raw(mask)])
+    return labelled(applied("select", [array, mask], array._dpv_value[raw(mask)]), array._dpv_labels)
 
 
 def _setitem(array: FollowedArray, key: Any, value: Any) -> None:
@@ -411,6 +412,28 @@ def _where(condition: Any, x: Any = _ABSENT, y: Any = _ABSENT) -> Any:
     return applied("where", [condition, *sides], value, dtype=dtype_of(value))
 
 
+@covers(np.select)
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    conditions, choices = list(condlist), list(choicelist)
+    if not conditions or len(conditions) != len(choices):
+        raise ValueError("list of cases must be same length as list of conditions")
+    array = _first(*conditions, *choices, default)
+    plain_choices = [one for one in (*choices, default) if not isinstance(one, FollowedArray)]
+    if not all(is_rows(one) for one in conditions) or any(np.ndim(public(array, one)) for one in plain_choices):
+        no(array, "np.select with conditions or choices that are no columns and no numbers", "use np.where")
+    found = default
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        found = np.where(condition, choice, found)
+    return found
+
+
+@covers(np.nansum)
+def _nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _ABSENT, **given: Any) -> Any:
+    if is_rows(a) and a.dtype.kind == "f":
+        a = _nan_to_num(a)
+    return _sum(a, axis, dtype, out, keepdims, **given)
+
+
 @covers(np.nan_to_num)
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     if not copy:
@@ -622,7 +645,7 @@ for _name in ("reshape", "ravel", "squeeze", "transpose", "expand_dims", "flip",
 
 @covers(np.copy)
 def _copy(a: Any, *args: Any, **given: Any) -> Any:
-    return remade(a, a._dpv_number, np.copy(raw(a)))
+    return labelled(remade(a, a._dpv_number, np.copy(raw(a))), a._dpv_labels)
 
 
 @covers(np.shape)
@@ -750,7 +773,8 @@ def _spread(a: Any, *args: Any, **given: Any) -> Any:
 @covers(np.median, np.quantile, np.percentile, np.nanmedian)
 def _quantile(a: Any, *args: Any, **given: Any) -> Any:
     no(a, "a median or quantile of data, which one record may move far",
-       "choose among public candidates: rng.choice(k, p=...)")  # fmt: skip
+       "choose among public candidates: scores = -abs(number below - number above), and rng.choice(k, p=...); or read "
+       "it off a noisy histogram of public edges")  # fmt: skip
 
 
 @covers(np.sort, np.argsort, np.unique)

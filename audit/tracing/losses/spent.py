@@ -16,12 +16,12 @@ from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss, coarse_lattice
 from dpverdict.audit.losses.closed_form import GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.composition import compose, compose_counted
+from dpverdict.audit.losses.contour.kinds import ProductLoss
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.balls import precision
-from dpverdict.errors import InvalidValue
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
 _LONGEST_MOVE: Final = 256
@@ -124,14 +124,12 @@ class Spent:
         return Counter(self.sampled)
 
     def _composed(self) -> PrivacyLoss | None:
-        if len(self._samples) > MOST_SAMPLES:  # each takes seconds
+        composed = (isinstance(one.loss(), BoundedLoss | ProductLoss) for _, one in self.sampled)  # without tails
+        if len(self._samples) > MOST_SAMPLES or any(composed):  # each takes seconds
             return None
         parts = self.of_all_records().parts()
-        try:
-            parts += [(poisson_sampled(one.loss(), rate, times), 1) for (rate, one), times in self._samples.items()]
-            found = parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else compose_counted(parts)
-        except InvalidValue:  # a sample of a composition whose tails are not known
-            return None
+        parts += [(poisson_sampled(one.loss(), rate, times), 1) for (rate, one), times in self._samples.items()]
+        found = parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else compose_counted(parts)
         return None if (self.sampled and _takes_minutes(found)) or not found.is_certified else found
 
     def on_lattice(self, coarser: int) -> PrivacyLoss | None:

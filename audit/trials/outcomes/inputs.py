@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.errors import InvalidValue
-
+from dpverdict.mechanisms.core.records import is_frame
 
 LARGE: Final = 5 * 10**6
 """Entries of a frame that is not copied to be held: every trial gets a copy of its own all the same."""
@@ -23,7 +23,7 @@ def held_safe(data: Any) -> Any:
         InvalidValue: an object that cannot be copied.
     """
     if type(data) is not np.ndarray:
-        large = type(data).__name__ == "DataFrame" and data.shape[0] * data.shape[1] > LARGE
+        large = is_frame(data) and data.shape[0] * data.shape[1] > LARGE
         return data if large else _copied_data(data)
     records = np.array(data)
     records.flags.writeable = False

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.mechanisms.core.records import records_of
+from dpverdict.mechanisms.core.records import is_frame, records_of
 
 KINDS: Final = "biufUSmM"
 """Of arrays that are written out: truth values, numbers, short texts and times."""
@@ -37,7 +37,7 @@ def data_hash(data: Any) -> str:
     A frame of more than `MOST_READ` entries is hashed column by column, as it lies in memory: to read each of its
     entries as text takes minutes and gigabytes.
     """
-    if _is_frame(data) and data.shape[0] * data.shape[1] > MOST_READ:
+    if is_frame(data) and data.shape[0] * data.shape[1] > MOST_READ:
         columns = _hash_of_columns(data)
         if columns is not None:
             return columns
@@ -56,15 +56,11 @@ def data_hash(data: Any) -> str:
 
 def held_bytes(data: Any) -> int:
     """How much memory the entries of a frame take, an entry that is an object by its address; 0 of anything else."""
-    if not _is_frame(data):
+    if not is_frame(data):
         return 0
     if type(data).__module__.partition(".")[0] == "polars":
         return int(data.estimated_size())
     return int(data.memory_usage(index=False, deep=False).sum())
-
-
-def _is_frame(data: Any) -> bool:
-    return type(data).__name__ == "DataFrame" and type(data).__module__.partition(".")[0] in ("pandas", "polars")
 
 
 def _hash_of_columns(frame: Any) -> str | None:
@@ -79,7 +75,7 @@ def _hash_of_columns(frame: Any) -> str | None:
         digest.update(f"\0{column.name!r}\0{column.dtype}\0".encode("utf-8", "surrogatepass"))
         numbers = _numbers_of_polars(column) if polars else column.to_numpy() if _has_numbers(column) else None
         if numbers is not None:
-            digest.update(np.ascontiguousarray(numbers))
+            digest.update(np.ascontiguousarray(numbers).view(np.uint8).data)
             continue
         for start in range(0, len(column), _PART):
             texts = records_of(column[start : start + _PART])

@@ -1,4 +1,4 @@
-"""``dpverdict compose``, ``calibrate``, ``curve``: what is spent, the least noise of a claim, and certified curves."""
+"""``dpverdict compose``, ``calibrate``, ``compare``, ``curve``: what is spent, the least noise, and curves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dpverdict.cli.options import MechanismName, OwnClaim, option, parameters
+from dpverdict.cli.options import BaseRate, MechanismName, OwnClaim, option, parameters
 from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines, printing, say
 
 Claim = Annotated[
@@ -35,6 +35,7 @@ def compose(
     adjacency: Annotated[
         str | None, option("--adjacency", "RELATION", "Of events; add-or-remove-one or replace-one.", "Audit")
     ] = None,
+    base_rate: BaseRate = None,
 ) -> CommandResult:
     """What many releases spend together: the epsilon at a delta; or of a claim, with how many more of each remain.
 
@@ -47,18 +48,19 @@ def compose(
     Exit codes: 0 kept, 1 not kept, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.reports.report import EXIT_CODES
-    from dpverdict.audit.runs.accounts import composed, spent_epsilon
+    from dpverdict.audit.runs.accounts import composed, risk_lines, spent_epsilon
     from dpverdict.errors import InvalidValue
 
     if (claim is None) == (delta is None):
         requirement = "given, or --delta and not both"
         raise InvalidValue("claim", claim, requirement, 'add --delta 1e-6, or --claim "eps=1, delta=1e-6"')
     if delta is not None:
-        print_lines(spent_epsilon(releases, delta, adjacency).text())
+        spent = spent_epsilon(releases, delta, adjacency)
+        print_lines([*spent.text().splitlines(), *risk_lines(spent.loss, base_rate)])
         return CommandResult(code=0)
     assert claim is not None  # one of both is
     found = composed(releases, claim, adjacency)
-    print_lines(found.text())
+    print_lines([*found.text().splitlines(), *risk_lines(found.loss, base_rate)])
     return CommandResult(code=EXIT_CODES[found.account.status])
 
 
@@ -71,6 +73,7 @@ def calibrate(
     schema: Annotated[
         str | None, option("--schema", "FILE", "Of the table that a function of your own takes.", "Audit")
     ] = None,
+    base_rate: BaseRate = None,
 ) -> CommandResult:
     """The least noise at which a mechanism keeps a claim of any kind: certified, with one step less that does not.
 
@@ -86,7 +89,7 @@ def calibrate(
 
     Exit codes: 0 found, 2 usage error, 3 a function that is not covered, or that keeps the claim with no noise.
     """
-    from dpverdict.audit.runs.accounts import calibrated
+    from dpverdict.audit.runs.accounts import calibrated, risk_lines, risk_of_claim
     from dpverdict.errors import InvalidValue
 
     if schema is not None:
@@ -97,11 +100,46 @@ def calibrate(
                 remedy = "say them in the function"
                 raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
         needed = calibrated_function(mechanism, schema, claim)
-        print_lines(needed.text())
+        print_lines([*needed.text().splitlines(), *risk_of_claim(claim, base_rate)])
         return CommandResult(code=needed.exit_code)
     found = calibrated(mechanism, parameters(context), claim, releases)
-    print_lines(found.summary())
+    print_lines([*found.summary().splitlines(), *risk_lines(found.loss, base_rate)])
     return CommandResult(code=0)
+
+
+@exit_with
+def compare(
+    context: typer.Context,
+    mechanism: Annotated[
+        list[str],
+        typer.Argument(metavar="MECHANISMS...", help="Names that `dpverdict list` shows.", show_default=False),
+    ],
+    claim: Claim,
+    base_rate: BaseRate = None,
+    json: Annotated[Path | None, option("--json", "FILE", "Write the table as JSON.", "Output")] = None,
+    report: Annotated[
+        Path | None, option("--report", "FILE", "Write the table and the curves as one HTML page.", "Output")
+    ] = None,
+) -> CommandResult:
+    """Several mechanisms at one claim: the least noise of each, its errors, and the curves in one picture.
+
+    What they have in common, such as --dim, is given once, to each that takes it. The noise is certified to keep the
+    claim; errors are means over releases. A mechanism that cannot keep the claim says why.
+
+    For example: dpverdict compare laplace standard-gaussian correlated-gaussian --claim "eps=1, delta=1e-6" --dim 10
+
+    Exit codes: 0 all keep the claim, 2 usage error, 3 some cannot.
+    """
+    from dpverdict.audit.comparisons.at_one_claim import compare_mechanisms
+
+    with Outputs(json=json, report=report) as outputs:
+        found = compare_mechanisms(mechanism, parameters(context), claim, base_rate)
+        outputs.write(json=found.json, report=found.page)
+    print_lines(found.text())
+    with printing():
+        if outputs.files:
+            outputs.conclude("compared")
+    return CommandResult(code=3 if found.failed else 0)
 
 
 @exit_with
@@ -109,6 +147,7 @@ def curve(
     context: typer.Context,
     mechanism: MechanismName,
     points: Annotated[str, option("--points", "N", "How many points of each curve.", "Output")] = "11",
+    base_rate: BaseRate = None,
     csv: Annotated[Path | None, option("--csv", "FILE", "Write the numbers in full.", "Output")] = None,
     json: Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
     png: Annotated[Path | None, option("--png", "FILE", "Draw the curves.", "Output")] = None,
@@ -132,7 +171,7 @@ def curve(
         cost = announced_curve(mechanism, options, count)
         if cost is not None:
             say(f"note: {cost}")
-        faces = renderings_of_curves(mechanism, options, points=count)
+        faces = renderings_of_curves(mechanism, options, points=count, base_rate=base_rate)
         outputs.write(**faces.files)
     with printing():
         faces.show()

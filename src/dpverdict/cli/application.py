@@ -1,5 +1,6 @@
 """The command line: ``dpverdict audit``, ``audit-sampler``, ``tap``, ``schema``, ``scores``, ``replay``, ``run``,
-``curve``, ``compose``, ``calibrate``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``, ``doctor``.
+``curve``, ``compose``, ``calibrate``, ``compare``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``,
+``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
@@ -18,11 +19,12 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from dpverdict import __version__
-from dpverdict.cli.accounts import calibrate, compose, curve
+from dpverdict.cli.accounts import calibrate, compare, compose, curve
 from dpverdict.cli.audit import audit, replay
 from dpverdict.cli.audit_sampler import audit_sampler
 from dpverdict.cli.corpus import commands as corpus
 from dpverdict.cli.installation import doctor, list_mechanisms, selftest
+from dpverdict.cli.mistakes import in_words_of_the_line, usage_message
 from dpverdict.cli.options import MechanismCommand
 from dpverdict.cli.prove import check, prove
 from dpverdict.cli.run import run
@@ -70,7 +72,7 @@ def _help_text(command: Callable[..., NoReturn]) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-for _of_mechanism in (audit, tap, curve, calibrate):
+for _of_mechanism in (audit, tap, curve, calibrate, compare):
     app.command(cls=MechanismCommand, help=_help_text(_of_mechanism))(_of_mechanism)
 app.command(name="audit-sampler", help=_help_text(audit_sampler))(audit_sampler)
 for _command in (compose, run, schema, scores, replay, prove, check, corpus.scan, selftest, doctor):
@@ -93,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(arguments)
         sys.stdout.flush()
     except DpverdictError as error:
-        return _print_error(str(error), error)
+        return _print_error(in_words_of_the_line(error, arguments), error)
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
         return _print_error(f"{where}{error.strerror or error}", error)
@@ -103,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(_with_notes("interrupted", error))
         return INTERRUPTED
     except _UsageError as error:
-        return _print_error(_usage_message(error), error)
+        return _print_error(usage_message(error, arguments), error)
     except BaseException as error:
         if _by_interrupt(error):
             say(_with_notes("interrupted", error))
@@ -142,24 +144,6 @@ def _run(arguments: list[str]) -> int:
 
 # The base of every usage error, whichever library typer parses with: it exports BadParameter alone, so the type is Any.
 _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
-
-
-def _usage_message(error: Any) -> str:
-    """What a usage error says: all that is missing at once, and the options that an unknown one may be meant for."""
-    from dpverdict.suggestions import listed, nearest
-
-    if error.ctx is None:
-        return str(error.format_message())
-    known = error.ctx.command.get_params(error.ctx)
-    if hasattr(error, "option_name") and hasattr(error, "possibilities"):
-        meant = nearest(error.option_name, [name for one in known for name in one.opts])
-        return f"No such option: {error.option_name}: {meant or f'{error.ctx.command_path} --help shows them all'}"
-    # what was given has been read before what is missing is noticed
-    missing = [one for one in known if one.required and one.name not in error.ctx.params]
-    if "MissingParameter" not in {kind.__name__ for kind in type(error).__mro__} or len(missing) < 2:
-        return str(error.format_message())
-    names = listed([one.opts[0] if one.param_type_name == "option" else one.metavar for one in missing])
-    return f"{names} must be given: {error.ctx.command_path} --help has an example"
 
 
 def _by_interrupt(error: BaseException | None) -> bool:

@@ -51,14 +51,14 @@ def audit(
     json: JsonReport = None,
     witness: Annotated[
         Path | None,
-        option("--witness", "FILE", "Write what refutes the claim, if anything does, for replay.", "Output"),
+        option("--witness", "FILE", "Write what refutes the claim, for dpverdict replay.", "Output"),
     ] = None,
     report: HtmlReport = None,
     junit: Junit = None,
     sarif: Sarif = None,
     certificate: Annotated[
         Path | None,
-        option("--certificate", "FILE", "Write what the exact verdict rests on, for dpverdict check.", "Output"),
+        option("--certificate", "FILE", "Write what the verdict rests on, for dpverdict check.", "Output"),
     ] = None,
     details: Details = False,
     quiet: Quiet = False,
@@ -166,11 +166,11 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
     import json
 
     from dpverdict.audit.reports.report import EXIT_CODES
-    from dpverdict.audit.runs.accounts import account_fields, account_page, event_account
+    from dpverdict.audit.runs.accounts import account_fields, account_page, event_account, risk_lines
     from dpverdict.errors import InvalidValue
 
     given = {name: getattr(request, name) for name in parts(Request)} | dict(request.options)
-    for name in ("mechanism", "claim", "exact_only", "adjacency"):
+    for name in ("mechanism", "claim", "exact_only", "adjacency", "base_rate"):
         given.pop(name, None)
     for name, value in given.items():
         if value is not None:
@@ -186,7 +186,7 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
             witness=lambda: None,
         )
     if not quiet:
-        print_lines(account.summary())
+        print_lines([account.summary(), *risk_lines(account.loss, request.base_rate)])
         with printing():
             if outputs.files:
                 outputs.conclude(_status_in_words(account.status))

@@ -14,7 +14,7 @@ import typer
 import typer.core
 from msgspec import Struct
 
-from dpverdict.audit.documents.request import Request, option_of, parts
+from dpverdict.audit.documents.request import Request, names_a_callable, option_of, parts
 
 T = TypeVar("T")
 
@@ -42,16 +42,15 @@ def part(kind: type[Struct], name: str) -> typer.models.ParameterInfo:
 MechanismName = Annotated[str, part(Request, "mechanism")]
 OwnClaim = Annotated[str | None, part(Request, "claim")]
 Neighbours = Annotated[str | None, part(Request, "neighbours")]
+BaseRate = Annotated[str | None, part(Request, "base_rate")]
 Jobs = Annotated[str | None, option("--jobs", "N", "Worker processes; 1 if not given.", "Machines")]
-Dask = Annotated[
-    str | None, option("--dask", "ADDRESS", "Run on the Dask cluster of the scheduler at tcp://host:port.", "Machines")
-]
+Dask = Annotated[str | None, option("--dask", "ADDRESS", "A Dask scheduler to run on, tcp://host:port.", "Machines")]
 Timeout = Annotated[
     str | None, option("--timeout", "SECONDS", "Stop an audit that has not finished by then.", "Machines")
 ]
 Memory = Annotated[
     str | None,
-    option("--memory", "SIZE", "Of each process of an audit, such as 2G; else no limit.", "Machines"),
+    option("--memory", "SIZE", "Of each process, such as 2G; else no limit.", "Machines"),
 ]
 JsonReport = Annotated[Path | None, option("--json", "FILE", "Write the report as JSON.", "Output")]
 HtmlReport = Annotated[Path | None, option("--report", "FILE", "Write the report as one HTML page.", "Output")]
@@ -144,6 +143,8 @@ class MechanismCommand(typer.core.TyperCommand):
         if ctx.meta.get(_IN_HELP, False):
             if named is None:
                 return own
+            if names_a_callable(named) and not made:  # a function: what its neighbours, its table and its calls are
+                return [*map(_unlisted, own[:1]), *(one for one in own if one.rich_help_panel in ("Audit", "Tests"))]
             if made:
                 return [*map(_unlisted, own[:1]), *made, *(one for one in own if one.name == "help")]
         first = next(i for i, parameter in enumerate(own) if parameter.name == "mechanism") + 1
@@ -161,6 +162,9 @@ class MechanismCommand(typer.core.TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """``--help`` shows the options that the command always takes, ``NAME --help`` those of a mechanism."""
+        if self.name == "audit" and _EXPLAINED not in ctx.meta:
+            formatter.write(_one_screen(ctx.command_path, super().get_params(ctx)))
+            return
         whole, ctx.meta[_IN_HELP] = self.help, True
         try:
             self.help = self._explanation(ctx)
@@ -190,6 +194,33 @@ class MechanismCommand(typer.core.TyperCommand):
         return super().invoke(ctx)
 
 
+def _one_screen(path: str, own: list[Any]) -> str:
+    """What every audit takes, in a line each: with a panel around each kind it would be two screens."""
+    lines = [
+        f"Usage: {path} MECHANISM [OPTIONS]",
+        "",
+        "Audit a mechanism: does it keep the promise it makes? It is one that dpverdict",
+        "list shows, or a function of your own, such as release.py:noisy_counts.",
+        "",
+        f"  {path} correlated-gaussian --dim 100 --mu 1 --report out.html",
+        f'  {path} release.py:noisy_counts --schema patients.toml --claim "eps=1"',
+        "",
+        f"The options of one mechanism:  {path} NAME --help",
+        f"Those of a function in full:   {path} release.py:noisy_counts --help",
+    ]
+    panels: dict[str, list[str]] = {}
+    for one in own:
+        if one.param_type_name != "option" or one.name == "help":
+            continue
+        said = parts(Request).get(one.name, {})
+        words = " / ".join([*one.opts, *one.secondary_opts]) + ("" if one.is_flag else f" {one.metavar}")
+        text = said.get("brief") or one.help or ""
+        panels.setdefault(one.rich_help_panel, []).append(f"  {words.ljust(_WIDEST_OPTION)} {text}")
+    for panel, options in panels.items():
+        lines += [f"{panel}:", *options]
+    return "\n".join([*lines, "Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 usage error."]) + "\n"
+
+
 def _unlisted(argument: Any) -> Any:
     """An argument that stands in the usage of a command, and not in its list of arguments."""
     made = copy.copy(argument)
@@ -202,6 +233,7 @@ _GIVEN: Final = "dpverdict.parameters"
 _EXPLAINED: Final = "dpverdict.explained"
 _IN_HELP: Final = "dpverdict.in_help"
 _WIDEST_METAVAR: Final = 16
+_WIDEST_OPTION: Final = 24
 
 
 def parameters(context: typer.Context) -> dict[str, str | None]:

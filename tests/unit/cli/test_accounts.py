@@ -85,3 +85,22 @@ def test_a_release_may_spell_its_parameters_as_the_options(capsys):
     words = "dp-sgd noise-multiplier=1 rate=0.5 steps=1 sampling=poisson"
     assert main(["compose", words, "--claim", "eps=2, delta=0.05"]) == 0  # a claim that three of them keep: a second
     assert "remaining: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["compose", "3 x gaussian sigma=20 sensitivity=1", "--delta", "1e-6"],
+        ["compose", "3 x gaussian sigma=20 sensitivity=1", "--claim", "mu=1"],
+        ["calibrate", "gaussian", "--claim", "mu=1", "--sensitivity", "1"],
+        ["curve", "laplace", "--dim", "2", "--epsilon", "1", "--points", "2"],
+        ["audit", "laplace", "--dim", "2", "--epsilon", "1", "--no-test"],
+    ],
+)
+def test_every_command_that_shows_a_loss_says_the_risk(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--base-rate", "0.001"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "attacker who suspects 1 in 1000" in said
+    assert "false alarms it finds at most" in said
+    assert main([*command, "--base-rate", "1"]) == 2
+    assert "--base-rate='1'" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import io
 import time
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpverdict.cli.application import INTERNAL_ERROR, USAGE_ERROR, main
@@ -70,6 +70,7 @@ def check(words: list[str]) -> None:
 
 @settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(command_lines())
+@example(["audit", "standard-gaussian", "", "--dim", ""])
 def test_hostile_words(words: list[str]) -> None:
     check(words)
 

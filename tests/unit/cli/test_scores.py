@@ -84,7 +84,7 @@ def test_no_face_of_a_report_on_recorded_scores_says_that_a_mechanism_was_run(
         ("--in in.npy#x --out out.npy --claim mu=1", "without #column"),
         ("--in none.npy --out out.npy --claim mu=1", "exists"),
         ("--in in.npy --out out.npy --claim nonsense", "nonsense"),
-        ("--in in.npy --out out.npy --claim mu=1 --error-probability 2", "error_probability"),
+        ("--in in.npy --out out.npy --claim mu=1 --error-probability 2", "--error-probability"),
         ("--in in.npy --out out.npy --claim mu=1 --delta 1", "delta"),
     ],
 )

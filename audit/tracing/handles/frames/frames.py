@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
+import sys
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Final
@@ -24,7 +26,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     settled,
 )
 from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE
-from dpverdict.audit.tracing.handles.frames.groups import Groups
+from dpverdict.audit.tracing.handles.frames.groups import CrossCounts, Grouped, Groups
 from dpverdict.audit.tracing.handles.frames.series import (
     FollowedSeries,
     PandasHandle,
@@ -43,6 +45,10 @@ _COMPARE: Final[dict[Any, Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }  # fmt: skip
+
+
+_OUTSIDE: Final = "dpv_name_outside_"
+"""Stands for the @ before a name of the caller's in a query."""
 
 
 class FollowedFrame(PandasHandle):
@@ -248,25 +254,36 @@ class FollowedFrame(PandasHandle):
         """The records where comparisons of columns with public numbers hold."""
         if given or not isinstance(expr, str):
             self._no("query with further arguments", "leave them out")
+        caller = sys._getframe(1)
+        named = {**caller.f_globals, **caller.f_locals}
         try:
-            tree = ast.parse(expr.strip(), mode="eval").body
+            tree = ast.parse(re.sub(r"@(?=[A-Za-z_])", _OUTSIDE, expr.strip()), mode="eval").body
         except SyntaxError:
             self._no("query", "write it with a mask: df[(df.age > 10) & (df.city == 'Oslo')]")
-        return self._selected(self._asked(tree))
+        return self._selected(self._asked(tree, named))
 
-    def _asked(self, node: ast.expr) -> Any:
+    def _asked(self, node: ast.expr, named: Mapping[str, Any]) -> Any:
         match node:  # pyright: ignore[reportMatchNotExhaustive]
             case ast.BoolOp(op=op, values=[first, *others]):
-                found = self._asked(first)
+                found = self._asked(first, named)
                 for one in others:
-                    found = found & self._asked(one) if isinstance(op, ast.And) else found | self._asked(one)
+                    other = self._asked(one, named)
+                    found = found & other if isinstance(op, ast.And) else found | other
                 return found
+            case ast.BinOp(left=ast.Compare() | ast.BinOp() as left, op=ast.BitAnd() | ast.BitOr() as op,
+                           right=ast.Compare() | ast.BinOp() as right):  # fmt: skip
+                sides = [self._asked(one, named) for one in (left, right)]
+                return sides[0] & sides[1] if isinstance(op, ast.BitAnd) else sides[0] | sides[1]
             case ast.UnaryOp(op=ast.Not(), operand=inner):
-                return ~self._asked(inner)
+                return ~self._asked(inner, named)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value) | float(value))):
                 return -value
             case ast.Compare(left=left, ops=ops, comparators=others):
-                sides = [self._asked(one) for one in (left, *others)]
+                if len(ops) == 1 and isinstance(ops[0], ast.In | ast.NotIn):
+                    column, listed = self._asked(left, named), self._asked(others[0], named)
+                    if isinstance(column, FollowedSeries) and type(listed) in (list, tuple):
+                        return column.isin(listed) if isinstance(ops[0], ast.In) else ~column.isin(listed)
+                sides = [self._asked(one, named) for one in (left, *others)]
                 parts = [_COMPARE[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)
                          if type(op) in _COMPARE]  # fmt: skip
                 if len(parts) == len(ops):
@@ -274,6 +291,10 @@ class FollowedFrame(PandasHandle):
                     for one in parts[1:]:
                         found = found & one
                     return found
+            case ast.Name(id=name) if name.startswith(_OUTSIDE) and name.removeprefix(_OUTSIDE) in named:
+                return named[name.removeprefix(_OUTSIDE)]
+            case ast.List(elts=elements) | ast.Tuple(elts=elements):
+                return [self._asked(one, named) for one in elements]
             case ast.Name(id=name) if name in self._dpv_columns:
                 return self._column(name)
             case ast.Constant(value=value):
@@ -356,11 +377,55 @@ class FollowedFrame(PandasHandle):
             keys = tuple(self._column(one)._dpv_arr for one in by)
         else:
             self._no("groupby of something else than columns", "name them: df.groupby(['city', 'sex'])")
-        return Groups(self._dpv_tape, keys, self._dpv_columns, None)
+        return Groups(self._dpv_tape, keys, self._dpv_columns, None, complete=observed is False)
 
-    def value_counts(self, *args: Any, **given: Any) -> Any:
-        """Refused."""
-        self._no("value_counts of a frame", "use that of one column")
+    def value_counts(self, subset: Any = None, *args: Any, **given: Any) -> Any:
+        """Counts of combinations of columns, whose labels depend on data until they are put into a public order."""
+        names = list(self._dpv_columns) if subset is None else subset
+        if args or any(
+            not (key in ("sort", "ascending") or (key == "dropna" and value)) for key, value in given.items()
+        ):
+            self._no("value_counts with normalize or missing values", "count, and divide the noisy counts")
+        if not isinstance(names, list) or len(names) < 2 or len(set(names)) < len(names):
+            self._no("value_counts of a frame by one column", "use that of the column: df['city'].value_counts()")
+        return Grouped(self._dpv_tape, tuple(self._column(one)._dpv_arr for one in names), None, "value_counts")
+
+    def pivot_table(self, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
+                    fill_value: Any = None, **given: Any) -> Any:  # fmt: skip
+        """Sums or counts by two columns, whose labels depend on data until they are put into a public order."""
+        if given or not all(isinstance(one, str) for one in (index, columns)) or index == columns:
+            self._no("pivot_table by something else than two columns, or with further arguments",
+                     "use groupby(['city', 'sex']) with reindex")  # fmt: skip
+        if aggfunc not in ("sum", "count", "size") or fill_value != 0 or not isinstance(values, str):
+            self._no("pivot_table of another kind than aggfunc='sum' or 'count' of one column, with fill_value=0",
+                     "release noisy sums and counts, each with fill_value=0, and divide them")  # fmt: skip
+        if values in (index, columns):
+            self._no("pivot_table of a column by itself", "name another column")
+        groups = self.groupby([index, columns])[values]
+        return CrossCounts(getattr(groups, aggfunc)())
+
+    def agg(self, func: Any = None, *args: Any, **given: Any) -> Any:
+        """Statistics of columns by their names: a dictionary of one for each."""
+        if isinstance(func, str) and func in ("sum", "mean", "count") and not args and not given:
+            return getattr(self, func)()
+        if (
+            args
+            or given
+            or type(func) is not dict
+            or not func
+            or not all(isinstance(one, str) for one in func.values())
+        ):
+            self._no("agg of another kind", 'name one statistic for each column: df.agg({"age": "sum"})')
+        parts = [self._column(name).agg(how) for name, how in func.items()]
+        return series_of(np.stack(parts), pd.Index(list(func)), None)
+
+    aggregate = agg
+
+    def pipe(self, func: Any, *args: Any, **given: Any) -> Any:
+        """The function of it."""
+        if not callable(func):
+            self._no("pipe of another kind", "call the function")
+        return func(self, *args, **given)
 
     def __getattr__(self, name: str) -> Any:
         if name in self._dpv_columns:

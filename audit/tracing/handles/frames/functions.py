@@ -10,17 +10,25 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from dpverdict.audit.tracing.handles.arrays import is_rows, public
+from dpverdict.audit.tracing.handles.arrays import (
+    Labels,
+    fact_of,
+    is_rows,
+    labelled,
+    public,
+    raw,
+    remade,
+    settled,
+)
 from dpverdict.audit.tracing.handles.frames.frame_or_series import FrameOrSeries
 from dpverdict.audit.tracing.handles.frames.frames import FollowedFrame
 from dpverdict.audit.tracing.handles.frames.groups import CrossCounts, Grouped
-from dpverdict.audit.tracing.handles.frames.series import FollowedSeries, pd, shared_labels
+from dpverdict.audit.tracing.handles.frames.series import FollowedSeries, PandasHandle, pd, shared_labels
 from dpverdict.audit.tracing.handles.tape import current
+from dpverdict.audit.tracing.rules.facts import Rows
 
 REMEDIES: Final = {
-    "get_dummies": "its columns depend on data: write (df['city'] == c) for public c",
     "qcut": "its edges depend on data: use pd.cut with public edges and labels",
-    "pivot_table": "its labels depend on data: use groupby(['city', 'sex']) with reindex",
     "concat": "work with the columns of one frame",
     "unique": "the values depend on data: use those of the schema",
     "factorize": "the codes depend on data: use map with a dictionary of every category",
@@ -31,19 +39,73 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, **given: Any)
     """The interval that an entry lies in, by its public label; missing outside of all."""
     if type(x) is not FollowedSeries or not is_rows(x._dpv_arr):
         _no("pd.cut of something else than a column")
-    if any(value not in (False, None, "raise") and key not in ("precision", "ordered")
+    if any(value not in (False, None, "raise") and key not in ("precision", "ordered", "include_lowest")
            for key, value in given.items()):  # fmt: skip
         _no(f"pd.cut with {', '.join(given)}", "leave it out")
-    edges = np.asarray(public(x, bins), dtype=np.float64)
-    if edges.ndim != 1:
+    column: Any = x
+    bins = settled(public(column, bins))
+    if isinstance(bins, pd.IntervalIndex) or np.ndim(bins) != 1:
         _no("pd.cut into a number of intervals, whose edges depend on data", "give public edges")
-    if labels is None:
-        _no("pd.cut without labels", 'give labels=["young", "old"], or labels=False for numbers')
-    names = list(range(len(edges) - 1)) if labels is False else list(public(x, labels))
-    if len(names) != len(edges) - 1 or len(set(names)) < len(names):
+    edges = np.asarray(bins, dtype=np.float64)
+    names = None if labels is None or labels is False else list(public(column, labels))
+    index: Any = None
+    if labels is not False:  # pandas rounds the edges that it shows
+        index = pd.cut(pd.Series([], dtype=float), bins, right=right, labels=labels, **given).cat.categories
+        index = pd.CategoricalIndex(index, categories=index, ordered=bool(given.get("ordered", True)))
+    values = [str(one) for one in index] if names is None and labels is None else names
+    count = len(edges) - 1
+    if values is not None and (len(values) != count or len(set(values)) < count):
         _no("pd.cut with another number of labels than intervals, or a label twice")
-    places: Any = np.digitize(x._dpv_arr, edges, right=bool(right))
-    return FollowedSeries(places, x._dpv_index, x.name).map({i + 1: name for i, name in enumerate(names)})
+    places: Any = np.digitize(column._dpv_arr, edges, right=bool(right))
+    if given.get("include_lowest") and right:
+        places = np.where(np.equal(column._dpv_arr, edges[0]), 1, places)
+    fact = fact_of(places)
+    if values is None and isinstance(fact, Rows) and fact.low >= 1 and fact.high <= count:  # each lies in an interval
+        return FollowedSeries(np.subtract(places, 1), column._dpv_index, column.name)
+    named = dict(enumerate(range(count) if values is None else values, start=1))
+    found = FollowedSeries(places, column._dpv_index, column.name).map(named)
+    if values is None:
+        return found
+    array = remade(found._dpv_arr, found._dpv_arr._dpv_number, raw(found._dpv_arr))
+    return FollowedSeries(labelled(array, Labels(tuple(values), index, names is None)), column._dpv_index, column.name)
+
+
+def pivot_table(data: Any, *args: Any, **given: Any) -> Any:
+    """That of the frame."""
+    if type(data) is not FollowedFrame:
+        _no("pd.pivot_table of something else than a frame")
+    return data.pivot_table(*args, **given)
+
+
+def get_dummies(data: Any, *args: Any, **given: Any) -> Any:
+    """A column for each value that occurs, until they are put in a public order."""
+    if args or given or type(data) is not FollowedSeries or not is_rows(data._dpv_arr):
+        _no("pd.get_dummies of another kind", "write (df['city'] == c) for public c")
+    return Dummies(data)
+
+
+class Dummies(PandasHandle):
+    """A column of truth values for each value that occurs in the data."""
+
+    __slots__ = ("_dpv_of", "_dpv_tape")
+
+    def __init__(self, of: FollowedSeries) -> None:
+        self._dpv_tape, self._dpv_of = of._dpv_tape, of
+
+    def reindex(self, labels: Any = None, *, columns: Any = None, fill_value: Any = None, **given: Any) -> Any:
+        """A column for each of some public values, with 0 where it does not occur."""
+        listed = None if columns is None else list(public(self, columns))
+        if labels is not None or listed is None or given or fill_value != 0 or len(set(listed)) < len(listed):
+            self._no("columns that depend on data", "write .reindex(columns=[...], fill_value=0)")
+        found: dict[Any, Any] = {one: np.where((self._dpv_of == one)._dpv_arr, 1, 0) for one in listed}
+        return FollowedFrame(self._dpv_tape, found, self._dpv_of._dpv_index, owned=True)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._no(
+            "the columns of get_dummies, which are the values that occur", "write .reindex(columns=[...], fill_value=0)"
+        )
 
 
 def crosstab(index: Any, columns: Any, *args: Any, **given: Any) -> Any:
@@ -77,7 +139,9 @@ def notna(obj: Any) -> Any:
 
 
 _OWN: Final[dict[str, Callable[..., Any]]] = {
-    "cut": cut, "crosstab": crosstab, "merge": merge, "isna": isna, "isnull": isna, "notna": notna, "notnull": notna,
+    "cut": cut, "crosstab": crosstab,
+    "pivot_table": pivot_table, "get_dummies": get_dummies,
+    "merge": merge, "isna": isna, "isnull": isna, "notna": notna, "notnull": notna,
 }  # fmt: skip
 
 

@@ -12,13 +12,22 @@ import numpy as np
 
 from dpverdict.audit.tracing.handles.arrays import (
     FollowedArray,
+    Labels,
     applied,
     dtype_of,
     is_noise,
     public,
     raw,
 )
-from dpverdict.audit.tracing.handles.frames.series import PandasHandle, filled, groupings, pd, plain_label, series_of
+from dpverdict.audit.tracing.handles.frames.series import (
+    FollowedSeries,
+    PandasHandle,
+    filled,
+    groupings,
+    pd,
+    plain_label,
+    series_of,
+)
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import RunTape
 
@@ -26,38 +35,59 @@ from dpverdict.audit.tracing.handles.tape import RunTape
 class Groups(PandasHandle):
     """``df.groupby(key)``."""
 
-    __slots__ = ("_dpv_columns", "_dpv_keys", "_dpv_name", "_dpv_tape")
+    __slots__ = ("_dpv_columns", "_dpv_complete", "_dpv_keys", "_dpv_name", "_dpv_tape")
 
     def __init__(
-        self, tape: RunTape, keys: tuple[FollowedArray, ...], columns: Mapping[Any, FollowedArray], name: Any
-    ) -> None:
+        self, tape: RunTape, keys: tuple[FollowedArray, ...], columns: Mapping[Any, FollowedArray], name: Any, *,
+        complete: bool = False,
+    ) -> None:  # fmt: skip
         self._dpv_tape, self._dpv_keys, self._dpv_columns, self._dpv_name = tape, keys, columns, name
+        self._dpv_complete = complete  # observed=False: of a categorical dtype, groups without records are there too
 
     def __getitem__(self, name: Any) -> Groups:
         if isinstance(name, list) and len(name) == 1:
             self._no("groups of a list of columns", "name one column")
         if not isinstance(name, str) or name not in self._dpv_columns:
             raise KeyError(name)
-        return Groups(self._dpv_tape, self._dpv_keys, self._dpv_columns, name)
+        return Groups(self._dpv_tape, self._dpv_keys, self._dpv_columns, name, complete=self._dpv_complete)
+
+    def _made(self, weights: Any, what: str) -> Any:
+        """The statistic, with its labels where all of them are public."""
+        known = [one._dpv_labels for one in self._dpv_keys if one._dpv_labels is not None]
+        if not self._dpv_complete or len(known) < len(self._dpv_keys):
+            return Grouped(self._dpv_tape, self._dpv_keys, weights, what)
+        return Grouped(self._dpv_tape, self._dpv_keys, weights, what, known=tuple(known)).in_order()
 
     def _of(self, what: str) -> FollowedArray:
         if self._dpv_name is None:
             self._no(f"{what} of every column in groups", f"name one column: df.groupby(key)['age'].{what}()")
         return self._dpv_columns[self._dpv_name]
 
-    def size(self) -> Grouped:
+    def size(self) -> Any:
         """How many records each group has."""
-        return Grouped(self._dpv_tape, self._dpv_keys, None, "size")
+        return self._made(None, "size")
 
-    def count(self) -> Grouped:
+    def count(self) -> Any:
         """How many present values each group has."""
         array = self._of("count")
         present = applied("is missing", [array], pd.isna(raw(array)))
-        return Grouped(self._dpv_tape, self._dpv_keys, np.where(present, 0, 1), "count")
+        return self._made(np.where(present, 0, 1), "count")
 
-    def sum(self, *args: Any, **given: Any) -> Grouped:
+    def sum(self, *args: Any, **given: Any) -> Any:
         """The sum of each group."""
-        return Grouped(self._dpv_tape, self._dpv_keys, filled(self._of("sum")), "sum")
+        for key, value in given.items():
+            if args or not (key == "numeric_only" or (key == "min_count" and value == 0)):
+                self._no(f"sum of groups with {key}=", "leave it out")
+        if args:
+            self._no("sum of groups with further arguments", "leave them out")
+        return self._made(filled(self._of("sum")), "sum")
+
+    def transform(self, *args: Any, **given: Any) -> NoReturn:
+        """Refused."""
+        self._no(
+            "transform of groups, which puts a statistic of all records beside each of them",
+            "release noisy sums and sizes of the groups; a function of one record needs no groups: x.clip(0, 10)",
+        )
 
     def mean(self, *args: Any, **given: Any) -> NoReturn:
         """Refused."""
@@ -79,16 +109,17 @@ class Groups(PandasHandle):
             asked = dict(given)
         if not asked:
             self._no("agg of another kind", 'name each: agg(n=("age", "count"), s=("age", "sum"))')
-        return GroupedTable(self._dpv_tape, {name: self._named(column, one) for name, (column, one) in asked.items()})
+        parts = {name: self._named(column, one) for name, (column, one) in asked.items()}
+        whole = all(isinstance(one, FollowedSeries) for one in parts.values())
+        return TotalsTable(self._dpv_tape, parts) if whole else GroupedTable(self._dpv_tape, parts)
 
     aggregate = agg
 
-    def _named(self, column: Any, how: Any) -> Grouped:
+    def _named(self, column: Any, how: Any) -> Any:
         if how not in ("sum", "count", "size"):
             self._no(f"agg by {how}", "use size, count or sum; a mean is a noisy sum over a noisy count")
         own = self if column is None or column == self._dpv_name else self[column]
-        found: Grouped = getattr(own, how)()
-        return found
+        return getattr(own, how)()
 
     def __iter__(self) -> Any:
         self._no("a loop over the groups of data", "loop over public values: for c in ['Oslo', 'Rome']")
@@ -104,10 +135,20 @@ class Groups(PandasHandle):
 class Grouped(PandasHandle):
     """Statistics of groups, whose labels depend on data until they are put in a public order."""
 
-    __slots__ = ("_dpv_keys", "_dpv_tape", "_dpv_weights", "_dpv_what")
+    __slots__ = ("_dpv_keys", "_dpv_known", "_dpv_tape", "_dpv_weights", "_dpv_what")
 
-    def __init__(self, tape: RunTape, keys: tuple[FollowedArray, ...], weights: Any, what: str) -> None:
+    def __init__(
+        self, tape: RunTape, keys: tuple[FollowedArray, ...], weights: Any, what: str, *,
+        known: tuple[Labels, ...] = (),
+    ) -> None:  # fmt: skip
         self._dpv_tape, self._dpv_keys, self._dpv_weights, self._dpv_what = tape, keys, weights, what
+        self._dpv_known = known
+
+    def in_order(self) -> Any:
+        """In the public order of a categorical dtype, which has groups without records too."""
+        if len(self._dpv_known) == 1:
+            return self.reindex(self._dpv_known[0].index, fill_value=0)
+        return self.reindex(pd.MultiIndex.from_product([one.index for one in self._dpv_known]), fill_value=0)
 
     def reindex(self, labels: Any = None, *, index: Any = None, fill_value: Any = None, **given: Any) -> Any:
         """In the order of public labels, with 0 where a group has no record."""
@@ -116,19 +157,20 @@ class Grouped(PandasHandle):
             self._no("reindex of another kind", "reindex(values, fill_value=0)")
         if fill_value is None:
             return Unfilled(self, labels if isinstance(labels, pd.MultiIndex) else list(labels))
+        shown = labels
         if fill_value != 0:
             self._no("reindex with another fill_value than 0")
         several = len(self._dpv_keys) > 1
         if several != isinstance(labels, pd.MultiIndex) or (several and labels.nlevels != len(self._dpv_keys)):
             self._no("reindex with labels of another number of columns",
                      "of several columns: pd.MultiIndex.from_product([['Oslo', 'Rome'], ['f', 'm']])")  # fmt: skip
-        values = [plain_label(one) for one in labels]
+        values = [self._named(one) for one in labels]
         if len(set(values)) < len(values):
             self._no("reindex with a label twice")
         weights = self._dpv_weights
         keys = [pd.Series(raw(one)) for one in self._dpv_keys]
         counted = pd.Series(np.ones(len(keys[0]), dtype=np.int64) if weights is None else raw(weights))
-        order = labels if several else values
+        order = pd.MultiIndex.from_tuples(values) if several else values
         found = counted.groupby(keys if several else keys[0]).sum().reindex(order, fill_value=0).to_numpy()
         arrays = [*self._dpv_keys] if weights is None else [*self._dpv_keys, weights]
         if several:
@@ -136,7 +178,14 @@ class Grouped(PandasHandle):
                             dtype=dtype_of(found))  # fmt: skip
             return series_of(total, labels, None)
         total = applied("groups", arrays, found, values=values, dtype=dtype_of(found))
-        return series_of(total, pd.Index(values), None)
+        return series_of(total, shown if isinstance(shown, pd.Index) else pd.Index(list(shown)), None)
+
+    def _named(self, label: Any) -> Any:
+        """A label that is asked for, as the trace has it."""
+        parts = label if len(self._dpv_keys) > 1 and isinstance(label, tuple) else (label,)
+        found = [plain_label(part) if key._dpv_labels is None else key._dpv_labels.named(key, plain_label(part))
+                 for key, part in zip(self._dpv_keys, parts, strict=True)]  # fmt: skip
+        return tuple(found) if len(self._dpv_keys) > 1 else found[0]
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The statistic of one public label, 0 where it has no record."""
@@ -146,13 +195,25 @@ class Grouped(PandasHandle):
             self._no("get of a group by several columns", "reindex them first")
         return self.reindex([key], fill_value=0)._dpv_arr[0]
 
+    def to_dict(self, *args: Any, **given: Any) -> Any:
+        """Only ``get(label, 0)`` may be asked of it."""
+        return CountsByLabel(self)
+
+    def unstack(self, *args: Any, fill_value: Any = None, **given: Any) -> Any:
+        """The second key across, whose labels are put in a public order next."""
+        if args or given or fill_value != 0 or len(self._dpv_keys) != 2:
+            self._no(
+                "unstack of another kind", "of two keys: .unstack(fill_value=0).reindex(index=, columns=, fill_value=0)"
+            )
+        return CrossCounts(self)
+
     def sum(self) -> Any:
         """Refused."""
         self._no("the sum over groups that depend on data", "reindex them first")
 
     def sort_index(self, *args: Any, **given: Any) -> Any:
-        """The same: the labels still depend on data."""
-        return self
+        """In the order of a categorical dtype; else the same, whose labels still depend on data."""
+        return self.in_order() if self._dpv_known and not args and not given else self
 
     def _dpv_labels_missing(self) -> NoReturn:
         self._labels()
@@ -190,6 +251,35 @@ class Grouped(PandasHandle):
     __mul__: Callable[..., Any] = __add__
     __rmul__: Callable[..., Any] = __add__
     __truediv__: Callable[..., Any] = __add__
+
+
+class CountsByLabel(PandasHandle):
+    """Statistics of groups in a dictionary: which labels are in it depends on data."""
+
+    __slots__ = ("_dpv_of", "_dpv_tape")
+
+    def __init__(self, of: Grouped) -> None:
+        self._dpv_tape, self._dpv_of = of._dpv_tape, of
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The statistic of one public label, 0 where it has no record."""
+        return self._dpv_of.get(public(self, key), default)
+
+    def _which(self, *args: Any) -> NoReturn:
+        self._no("which labels occur in the data", "write counts.get(label, 0) for public labels")
+
+    __getitem__: Callable[..., NoReturn] = _which
+    __contains__: Callable[..., NoReturn] = _which
+    __iter__: Callable[..., NoReturn] = _which
+    __len__: Callable[..., NoReturn] = _which
+    keys: Callable[..., NoReturn] = _which
+    items: Callable[..., NoReturn] = _which
+    values: Callable[..., NoReturn] = _which
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._which()
 
 
 class GroupedTable(PandasHandle):

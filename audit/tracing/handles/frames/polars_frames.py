@@ -29,6 +29,7 @@ from dpverdict.audit.tracing.handles.frames.polars_trees import BINARY, UNARY, C
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import RunTape
+from dpverdict.audit.tracing.rules.facts import Rows
 from dpverdict.audit.tracing.rules.operations import refuse
 
 
@@ -271,6 +272,9 @@ class PolarsFrame(_Handle):
             self._no("to_numpy with other arguments")
         values = list(self._dpv_columns.values())
         if self._statistics():
+            if all(_in_32_bits(one) for one in values):
+                self._no("to_numpy of counts, which polars gives in 32 bits, so that they wrap around below 0",
+                         "take .item() or .row(0) of them, or .cast(pl.Float64) before")  # fmt: skip
             return np.stack([one.astype(np.float64) for one in values])[None]
         return np.column_stack([self._tree()._whole(one) for one in values])
 
@@ -310,6 +314,13 @@ class PolarsFrame(_Handle):
         if name.startswith("_") or not hasattr(pl.LazyFrame if self._dpv_lazy else pl.DataFrame, name):
             raise AttributeError(name)
         self._no(f".{name} of a frame of data", INSTEAD.get(name, SEE))
+
+
+def _in_32_bits(array: FollowedArray) -> bool:
+    """Whether polars gives a statistic in 32 bits: a count, or a sum of truth values."""
+    step = array._dpv_tape.setting.steps[array._dpv_number or 0]
+    fact = step.operands[0].fact if step.operands else None
+    return step.name == "count" or (step.name == "sum" and isinstance(fact, Rows) and fact.dtype == "bool")
 
 
 def _flat(values: Any) -> list[Any]:

@@ -13,17 +13,20 @@ import numpy as np
 from dpverdict.audit.tables.frames import library
 from dpverdict.audit.tracing.handles.arrays import (
     FollowedArray,
+    Labels,
     applied,
     dtype_of,
     fact_of,
     is_rows,
     is_total,
+    labelled,
     public,
     raw,
+    remade,
     settled,
 )
 from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, FrameOrSeries
-from dpverdict.audit.tracing.handles.functions import selected
+from dpverdict.audit.tracing.handles.functions import array_of, selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import RunTape
 from dpverdict.audit.tracing.rules.facts import Rows
@@ -218,20 +221,77 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
     def map(self, arg: Any, na_action: Any = None) -> Any:
         """A public dictionary applied to each value."""
         table = arg.to_dict() if isinstance(arg, pd.Series) and not isinstance(arg, Followed) else arg
+        if is_total(self._dpv_arr) and callable(table):
+            return self.apply(table)
         if not isinstance(table, dict):
             self._no("map with a function, which may do anything with a record", "give a dictionary")
         found = pd.Series(raw(self._dpv_arr)).map(table).to_numpy()
         return self._like(applied("map", [self._dpv_arr, table], found, dtype=_dtype(found)))
 
+    def apply(self, func: Any, *args: Any, **given: Any) -> Any:
+        """A function of each number of a statistic, such as one that adds noise."""
+        if not is_total(self._dpv_arr) or not callable(func):
+            self._no(".apply of a series of data", INSTEAD["apply"])
+        found = array_of([func(one, *args, **given) for one in self._dpv_arr])
+        if found is None:
+            self._no("apply of a function that gives no numbers of the statistic", "compute them by themselves")
+        return series_of(found, self._dpv_index, self.name)
+
+    def pipe(self, func: Any, *args: Any, **given: Any) -> Any:
+        """The function of it."""
+        return func(self, *args, **given)
+
+    def agg(self, func: Any = None, *args: Any, **given: Any) -> Any:
+        """A statistic by its name."""
+        if func not in ("sum", "mean", "count", "size") or args or given:
+            self._no("agg by something else than 'sum', 'mean', 'count' or 'size'", "call the method of that name")
+        return self.size if func == "size" else getattr(self, func)()
+
+    aggregate = agg
+
     def replace(self, to_replace: Any = None, value: Any = None, **given: Any) -> Any:
-        """Refused, but for a dictionary that names every category."""
-        self._no("replace", "use map with a dictionary of every category")
+        """Public values in place of others."""
+        listed = type(to_replace) is dict and value is None
+        table = to_replace if listed else {to_replace: value} if isinstance(to_replace, str | int | float) else None
+        fact = fact_of(self._dpv_arr)
+        if given or table is None or not isinstance(fact, Rows) or any(
+            not isinstance(one, str | int | float) or one != one for one in (*table, *table.values())
+        ):  # fmt: skip
+            self._no("replace of another kind", "give a dictionary of public values, or use map or where")
+        if fact.dtype == "category":
+            if fact.values is None:
+                self._no("replace of texts that the schema does not list", "use map")
+            return self.map({one: table.get(one, one) for one in fact.values})
+        if fact.dtype == "bool" or any(isinstance(one, str | bool) for one in (*table, *table.values())):
+            self._no("replace of truth values, or of numbers by texts", "use map")
+        found: Any = self._dpv_arr
+        for old, new in table.items():
+            found = np.where(np.equal(self._dpv_arr, old), new, found)
+        return self._like(found)
 
     def astype(self, dtype: Any, *args: Any, **given: Any) -> Any:
         """Another dtype."""
+        if isinstance(dtype, pd.CategoricalDtype) and dtype.categories is not None:
+            return self._in_categories(dtype)
         if isinstance(dtype, pd.CategoricalDtype) or str(dtype) in ("category", "str", "string", "object"):
-            return series_of(self._dpv_arr, self._dpv_index, self.name)
+            labels = self._dpv_arr._dpv_labels
+            if labels is not None and labels.intervals:
+                self._no("intervals of pd.cut that become text", "give labels")
+            whole = isinstance(dtype, pd.CategoricalDtype) or str(dtype) == "category"
+            array = labelled(remade(self._dpv_arr, self._dpv_arr._dpv_number, raw(self._dpv_arr)),
+                             labels if whole else None)  # fmt: skip
+            return series_of(array, self._dpv_index, self.name)
         return self._like(self._dpv_arr.astype(np.dtype(str(dtype).lower() if isinstance(dtype, str) else dtype)))
+
+    def _in_categories(self, dtype: Any) -> Any:
+        """As a column whose values are listed: what is none of them is missing."""
+        fact, listed = fact_of(self._dpv_arr), dtype.categories.tolist()
+        if not isinstance(fact, Rows) or fact.dtype != "category" or not all(isinstance(one, str) for one in listed):
+            self._no("a categorical dtype of something else than texts", "compare with public values")
+        found = self.map({one: one for one in listed})
+        labels = Labels(tuple(listed), pd.CategoricalIndex(listed, dtype=dtype), False)
+        array = remade(found._dpv_arr, found._dpv_arr._dpv_number, raw(found._dpv_arr))
+        return series_of(labelled(array, labels), self._dpv_index, self.name)
 
     def abs(self) -> Any:
         """Absolute values."""
@@ -278,6 +338,10 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
     def eq(self, other: Any) -> Any:
         """Equal."""
         return self == other
+
+    def ne(self, other: Any) -> Any:
+        """Not equal."""
+        return self != other
 
     def ge(self, other: Any) -> Any:
         """Not less."""
@@ -339,14 +403,20 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         """Counts, whose labels and order depend on data until they are put into a public order."""
         if normalize or bins is not None or not dropna:
             self._no("value_counts with normalize, bins or missing values", "count, and divide the noisy counts")
-        return _GROUPINGS["counts"](self._dpv_tape, (self._dpv_arr,), None, "value_counts")
+        labels = self._dpv_arr._dpv_labels
+        counts = _GROUPINGS["counts"](self._dpv_tape, (self._dpv_arr,), None, "value_counts",
+                                      known=() if labels is None else (labels,))  # fmt: skip
+        return counts if sort or labels is None else counts.in_order()
 
-    def groupby(self, by: Any, **given: Any) -> Any:
+    def groupby(self, by: Any, observed: Any = None, **given: Any) -> Any:
         """Groups by another column."""
-        if not isinstance(by, FollowedSeries):
-            self._no("groupby of something else than a column")
+        if type(by) is not FollowedSeries or not is_rows(by._dpv_arr) or any(
+            not (key in ("sort", "group_keys", "as_index", "dropna") and value) for key, value in given.items()
+        ):  # fmt: skip
+            self._no("groupby of something else than a column", "name it: df.groupby('city')['age']")
         shared_labels(self._dpv_tape, [self, by])
-        return _GROUPINGS["groups"](self._dpv_tape, (by._dpv_arr,), {self.name: self._dpv_arr}, self.name)
+        return _GROUPINGS["groups"](self._dpv_tape, (by._dpv_arr,), {self.name: self._dpv_arr}, self.name,
+                                    complete=observed is False)  # fmt: skip
 
     def tolist(self) -> Any:
         """Refused."""

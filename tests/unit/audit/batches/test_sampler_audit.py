@@ -178,7 +178,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert capsys.readouterr().out.startswith("INCONCLUSIVE: no deviation found\n")
     assert main([*command, "--sampling", "shuffle"]) == 2
     assert main(command) == 2
-    assert "error: sampling must be given: add --sampling poisson" in capsys.readouterr().err
+    assert "error: --sampling must be given: add --sampling poisson" in capsys.readouterr().err
     assert main([*command, "--sampling", "shuffle", "--size", "10", "--delta", "1e-5"]) == 2
     assert main(["audit-sampler", "loader.py:fails", "--records", "9", "--sampling", "poisson", "--rate", "0.1"]) == 2
     assert "SystemExit" in capsys.readouterr().err

@@ -122,7 +122,8 @@ def test_the_noise_of_other_batches_is_that_of_the_closest_bound(sampling: str) 
         (["--sampling", "poisson"], 0, "noise multiplier = "),
         ([], 2, "sampling must be given for dp-sgd: add --sampling"),
         (["--sampling", "poisson", "--noise-multiplier", "1"], 2, "left out"),
-        (["--sampling", "poisson", "--adjacency", "replace-one"], 2, "replace-one"),
+        (["--sampling", "poisson", "--adjacency", "replace-one"], 0, "noise multiplier = 2.775"),
+        (["--sampling", "balls-in-bins", "--adjacency", "replace-one"], 2, "replace-one"),
     ],
 )
 def test_the_command_finds_a_noise_multiplier(words: list[str], code: int, said: str, capsys) -> None:
@@ -130,3 +131,12 @@ def test_the_command_finds_a_noise_multiplier(words: list[str], code: int, said:
     assert main(given) == code
     seen = capsys.readouterr()
     assert said in (seen.err if code else seen.out)
+
+
+@pytest.mark.parametrize("name", ["correlated-gaussian", "standard-gaussian", "tree-counter"])
+def test_a_mechanism_that_takes_no_scale_is_named_with_the_command_for_it(name: str, capsys) -> None:
+    assert main(["calibrate", name, "--claim", "eps=1, delta=1e-6"]) == 2
+    said = capsys.readouterr().err
+    assert f"mechanism='{name}' must be one of dp-ftrl, dp-sgd, gaussian, laplace, matrix-mechanism" in said
+    assert f"dpverdict compare {name} --claim" in said
+    assert "sigma" not in said

@@ -28,7 +28,7 @@ def test_words_are_composed_with_their_counts() -> None:
         ("", "release"),
         ("gaussian sigma 10", "release"),
         ("gaussian sigma=1 sigma=2", "release"),
-        ("some x gaussian sigma=1", "releases"),
+        ("some x gaussian sigma=1", "a number of times"),
         ("0 x gaussian sigma=1", "releases"),
         ("gausian sigma=1", "mechanism"),
         ("gaussian sigma=1", "sensitivity"),

@@ -37,7 +37,7 @@ def test_a_test_that_does_not_fit_into_the_memory_is_refused_before_anything_is_
     monkeypatch.setattr(costs, "free_memory", lambda: 2 << 30)
     assert main(["audit", "correlated-gaussian", "--dim", "1e7", "--mu", "1", "--samples", "300"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: dim=10000000 must be at most 5368709, for a test in the 2048 MiB that are free")
+    assert line.startswith("error: --dim=10000000 must be at most 5368709, for a test in the 2048 MiB that are free")
     assert of("standard-gaussian", "1e7", exact_only=True) is None
     with pytest.raises(InvalidValue, match="horizon=10000000"):
         announced(Request(mechanism="tree-counter", options={"horizon": "1e7", "epsilon": "1"}))

@@ -102,10 +102,24 @@ BAD = {
     "quote.csv": (b'a,"b\n3,4\n', "unexpected end of data"),
     "bad.parquet": (b"a,b\n1,2\n", "a readable Parquet file"),
     "bad.feather": (b"a,b\n1,2\n", "a readable file of Feather"),
-    "bad.xlsx": (b"a,b\n1,2\n", "a readable file of Excel"),
-    "bad.jsonl": (b"a,b\n1,2\n", "a readable file of JSON lines"),
+    "bad.xlsx": (b"a,b\n1,2\n", "an .xlsx workbook: its content is something else"),
+    "locked.xlsx": (bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "an .xlsx workbook without a password"),
+    "bad.jsonl": (b"a,b\n1,2\n", "a file of JSON lines, each an object"),
+    "array.jsonl": (b"[1, 2]\n[3, 4]\n", "a file of JSON lines, each an object"),
+    "broken.jsonl": (b'{"a": 1}\n{"a":\n', "a readable file of JSON lines"),
     "table.sas": (b"a,b\n1,2\n", "a file of a table: .csv"),
 }
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_workbook_with_several_sheets_is_not_read_by_its_first(folder: Path, kind: TableKind) -> None:
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("openpyxl")
+    with pd.ExcelWriter("two.xlsx") as writer:
+        for sheet in ("May", "June"):
+            pd.DataFrame({"a": [1, 2]}).to_excel(writer, sheet_name=sheet, index=False)
+    with pytest.raises(InvalidValue, match="one sheet, not 2 \\(May, June\\)"):
+        read_frame("two.xlsx", kind)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.training.dp_sgd import DPSGD, SAMPLINGS
+from dpverdict.mechanisms.training.dp_sgd import DPSGD, NOT_KNOWN, SAMPLINGS
 
 
 def training(**changed):
@@ -69,7 +70,11 @@ def test_shuffled_batches_are_whole_batches_and_epochs():
         ("steps", {"steps": 0}),
         ("sampling", {"sampling": "sometimes"}),
         ("noise_multiplier", {"noise_multiplier": 0}),
-        ("adjacency", {"adjacency": NeighboringRelation.REPLACE_ONE}),
+        ("adjacency", {"adjacency": NeighboringRelation.REPLACE_ONE, "sampling": "balls-in-bins"}),
+        ("separation", {"sampling": "cyclic-poisson"}),
+        ("separation", {"separation": 2}),
+        ("separation", {"sampling": "cyclic-poisson", "separation": 9}),
+        ("rate", {"sampling": "fixed-size", "rate": "0.12345678901"}),
     ],
 )
 def test_what_is_out_of_range_or_not_proved_is_refused(name, changed):
@@ -96,11 +101,19 @@ def exact_ratio(run, pair, released):
 
 
 def every_batching(run, data):
-    if run.sampling == "poisson":
-        for taken in itertools.product((0, 1), repeat=run.steps * len(data)):
-            table = np.array(taken).reshape(run.steps, len(data))
-            q = float(run.rate)
-            yield q ** table.sum() * (1 - q) ** (table.size - table.sum()), table @ data[:, 0]
+    if "poisson" in run.sampling:
+        places = [(t, i) for t in range(run.steps) for i in range(len(data)) if (t - i) % run.separation == 0]
+        for taken in itertools.product((0, 1), repeat=len(places)):
+            table, q = np.zeros((run.steps, len(data))), float(run.rate)
+            for place, drawn in zip(places, taken, strict=True):
+                table[place] = drawn
+            yield q ** sum(taken) * (1 - q) ** (len(taken) - sum(taken)), table @ data[:, 0]
+        return
+    if run.sampling == "fixed-size":
+        number = math.floor(run.rate * (len(data) + (run.adjacency is ADD_OR_REMOVE_ONE)))
+        batches = list(itertools.combinations(range(len(data)), number))
+        for chosen in itertools.product(batches, repeat=run.steps):
+            yield len(batches) ** -float(run.steps), np.array([data[list(batch), 0].sum() for batch in chosen])
         return
     if run.sampling == "balls-in-bins":
         for bins in itertools.product(range(run.batches), repeat=run.epochs * len(data)):
@@ -118,11 +131,15 @@ def every_batching(run, data):
 @pytest.mark.parametrize("relation", [ADD_OR_REMOVE_ONE, REPLACE_ONE])
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_the_score_of_the_worst_pair_is_the_likelihood_ratio(sampling, relation):
-    if sampling in ("poisson", "balls-in-bins") and relation is REPLACE_ONE:
+    if sampling == "balls-in-bins" and relation is REPLACE_ONE:
         with pytest.raises(InvalidValue, match="add-or-remove-one"):
             training(sampling=sampling, adjacency=relation)
         return
-    changed = {"rate": "0.3", "steps": 3} if sampling == "poisson" else {"rate": "0.5", "steps": 4}
+    changed = {
+        "poisson": {"rate": "0.3", "steps": 3},
+        "cyclic-poisson": {"rate": "0.3", "steps": 3, "separation": 2},
+        "fixed-size": {"rate": "0.4", "steps": 2},
+    }.get(sampling, {"rate": "0.5", "steps": 4})
     run = training(sampling=sampling, noise_multiplier="0.9", adjacency=relation, **changed)
     pair = worst_case(run).pair
     released = run.release_many(pair.dataset, 5, np.random.default_rng(7))
@@ -132,7 +149,8 @@ def test_the_score_of_the_worst_pair_is_the_likelihood_ratio(sampling, relation)
 
 def test_every_sampling_runs():
     for sampling in SAMPLINGS:
-        assert training(sampling=sampling).release([[1.0]] * 7, np.random.default_rng(6)).shape == (8,)
+        groups = {"separation": 2} if sampling == "cyclic-poisson" else {}
+        assert training(sampling=sampling, **groups).release([[1.0]] * 7, np.random.default_rng(6)).shape == (8,)
 
 
 def test_batches_that_are_not_whole_are_refused_with_numbers_that_are():
@@ -141,21 +159,43 @@ def test_batches_that_are_not_whole_are_refused_with_numbers_that_are():
     DPSGD(noise_multiplier=1, rate="1/234", steps=3510, sampling="shuffle")
 
 
-def test_batches_of_a_fixed_size_are_refused_with_why():
-    with pytest.raises(InvalidValue, match="no dominating pair of many steps is known"):
-        DPSGD(noise_multiplier=1, rate="0.1", steps=10, sampling="without-replacement")
+@pytest.mark.parametrize("name", [*NOT_KNOWN, "without-replacement"])
+def test_other_ways_to_make_batches_are_refused_with_what_is_nearest(name):
+    nearest = NOT_KNOWN.get(name, "write fixed-size")
+    with pytest.raises(InvalidValue, match=re.escape(nearest)):
+        DPSGD(noise_multiplier=1, rate="0.1", steps=10, sampling=name)
+
+
+def test_a_batch_of_fixed_size_has_its_size_and_every_record_as_often():
+    """8 000 draws of 5 of 20 records, seed 4: six standard errors."""
+    for missing, adjacency in ((1, ADD_OR_REMOVE_ONE), (0, REPLACE_ONE)):
+        noise = training(sampling="fixed-size", steps=8000, dim=20, adjacency=adjacency).noise
+        batches = noise._sums(np.eye(20)[missing:], 1, np.random.default_rng(4))[0]
+        assert (batches.sum(axis=1) == 5).all()  # with the record or without it
+        seen = batches[:, missing:].mean(axis=0)
+        chance = 5 / (20 - missing)
+        assert (abs(seen - chance) < 6 * np.sqrt(chance * (1 - chance) / 8000)).all()
+
+
+def test_a_group_of_cyclic_poisson_sampling_is_drawn_from_in_its_turn():
+    noise = training(sampling="cyclic-poisson", separation=4, rate=1, steps=6, dim=8).noise
+    batches = noise._sums(np.eye(8), 1, np.random.default_rng(5))[0]
+    assert [np.flatnonzero(row).tolist() for row in batches] == [[t % 4, t % 4 + 4] for t in range(6)]
 
 
 def test_the_same_noise_is_told_for_every_way_to_make_batches() -> None:
     run = DPSGD(noise_multiplier=1, rate="0.25", steps=8, sampling="shuffle")
     found = {name: known_epsilon(variant, Fraction(1, 10**5)) for name, variant in run.variants().items()}
-    assert list(found) == ["Poisson", "balls in bins", "shuffled in each epoch", "shuffled once"]
+    fixed = "fixed size, drawn anew in each step"
+    assert list(found) == ["Poisson", "balls in bins", "shuffled in each epoch", "shuffled once", fixed]
+    twice = poisson_sampled(GaussianLoss(2), "0.25", 8).certified_epsilon("1e-5")
+    assert twice.lower <= found[fixed].upper <= twice.upper + 1e-12
     poisson = poisson_sampled(GaussianLoss(1), "0.25", 8).certified_epsilon("1e-5")
     assert poisson.lower - 1e-12 <= found["Poisson"].lower <= poisson.upper
     assert poisson.lower <= found["Poisson"].upper <= poisson.upper + 1e-12
     known = GaussianLoss.from_squared(Fraction(2)).certified_epsilon("1e-5").upper
     assert found["shuffled once"].lower < known <= found["shuffled once"].upper < known + 1e-9
     uneven = DPSGD(noise_multiplier=1, rate="0.3", steps=8, sampling="poisson")
-    assert list(uneven.variants()) == ["Poisson"]
+    assert list(uneven.variants()) == ["Poisson", fixed]
     replaced = DPSGD(noise_multiplier=1, rate="0.25", steps=8, sampling="shuffle", adjacency=REPLACE_ONE)
-    assert list(replaced.variants()) == ["shuffled in each epoch", "shuffled once"]
+    assert list(replaced.variants()) == ["Poisson", "shuffled in each epoch", "shuffled once", fixed]

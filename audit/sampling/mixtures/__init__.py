@@ -1,0 +1,1 @@
+"""Mixtures of normal laws on a line, and the batches whose worst pairs they are."""
