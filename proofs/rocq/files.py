@@ -15,7 +15,10 @@ from dpverdict.proofs.rocq.preamble import REALS as REAL_TACTICS
 
 MOST_WORDS: Final = 300
 """Characters of a comment."""
-MAKEFILE: Final = """# coqc decides every lemma of every file again (Debian: apt-get install coq libcoq-interval); make -j2 takes two at a time
+BEGINNING: Final = "(* The conditions. *)"
+"""Where the head of a file ends."""
+MAKEFILE: Final = """# coqc decides every lemma of every file again (Debian: apt-get install coq libcoq-interval).
+# make -j2 takes two files at a time.
 FILES := $(shell find . -name '*.v')
 
 all: $(FILES:.v=.vo)
@@ -79,7 +82,7 @@ def file_of(document: Mapping[str, Any], found: list[Condition], without: Collec
     head = [f"(* {commented(_title(document))} *)", f"(* certificate sha256 {_digest(document)} *)", NUMBERS]
     if libraries & {REALS, INTERVALS}:
         head += [WITH_INTERVAL if INTERVALS in libraries else WITHOUT_INTERVAL, REAL_TACTICS]
-    lines = head
+    lines = [*head, BEGINNING]
     proved = []
     for condition in found:
         lines.append(f"(* {commented(condition.words)} *)")
@@ -123,7 +126,7 @@ def _digest(document: Mapping[str, Any]) -> str:
 
 
 def commented(words: object) -> str:
-    """Words that can end no comment and begin no text in it: printable ASCII without quotes, stars and brackets of both."""
+    """Words that can end no comment and begin no text in it: printable ASCII without quotes and stars."""
     plain = " ".join(str(words).split()).encode("ascii", "replace").decode()
     plain = re.sub(r"[^ -~]", "?", plain).replace('"', "'").replace("*", "x")
     return plain if len(plain) <= MOST_WORDS else plain[: MOST_WORDS - 3] + "..."

@@ -128,7 +128,8 @@ def _inequality(piece: Json) -> Iterator[Lemma | str]:
     lines += [f"subst {terms.names[name]}." for name in ends]
     lemma = "from_quotient_strictly" if piece["strict"] else "from_quotient"
     lines.append(
-        f"apply ({lemma} _ ({parts[0]}) ({parts[1]})); [ | {'positive' if piece['strict'] else 'nonnegative'} | positive]."
+        f"apply ({lemma} _ ({parts[0]}) ({parts[1]})); "
+        f"[ | {'positive' if piece['strict'] else 'nonnegative'} | positive]."
     )
     roots = list(terms.roots | moved.roots)
     if roots:

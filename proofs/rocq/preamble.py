@@ -72,7 +72,9 @@ with nonnegative :=
   lazymatch goal with
   | |- 0 <= _ + _ => first [apply Rplus_le_le_0_compat; solve [nonnegative] | leaf]
   | |- 0 <= _ * _ => first [apply Rmult_le_pos; solve [nonnegative] | leaf]
-  | |- 0 <= _ / _ => first [apply Rmult_le_pos; [solve [nonnegative] | apply Rlt_le, Rinv_0_lt_compat; solve [positive]] | leaf]
+  | |- 0 <= _ / _ => first [ apply Rmult_le_pos;
+                           [solve [nonnegative] | apply Rlt_le, Rinv_0_lt_compat; solve [positive]]
+                         | leaf ]
   | |- 0 <= _ ^ 2 => apply pow2_ge_0
   | |- 0 <= _ ^ _ => apply pow_le; nonnegative
   | |- 0 <= sqrt _ => apply sqrt_pos

@@ -1,4 +1,4 @@
-"""Certificates as files for Rocq: true lemmas are accepted, a changed digit is refused, and no words leave a comment."""
+"""Certificates as files for Rocq: what is true is accepted, a changed digit is not, and no words leave a comment."""
 
 import shutil
 import subprocess
