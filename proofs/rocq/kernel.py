@@ -91,7 +91,7 @@ def decided(document: Mapping[str, Any], *, seconds: float = SECONDS) -> FileDec
             break
         ends = [(match[1], match.end()) for match in _LEMMA.finditer(text)]
         reached = max((int(match[2]) for match in _SPOKEN.finditer(answer)), default=0)
-        if reached < len(text[: text.index(BEGINNING)].rstrip()):
+        if not ends or reached <= len(text[: text.index(BEGINNING)].rstrip()):  # the sentence that fails is told too
             said = " ".join(answer.split())[-200:]
             raise NoKernel(f"{COMPILER} does not get past the head of a file: install coq and libcoq-interval: {said}")
         open_ones = [name for name, end in ends if end > reached] or [name for name, _ in ends]
