@@ -57,7 +57,7 @@ class Condition:
 
 def conditions(document: Mapping[str, Any]) -> list[Condition]:  # Any: the values of a JSON object
     """The conditions of a certificate as lemmas, in the order of the file."""
-    made = []
+    made: list[Condition] = []
     for reading in document["readings"]:
         for condition in reading["conditions"]:
             stem = f"condition_{len(made) + 1}_{_identifier(condition['name'])}"
