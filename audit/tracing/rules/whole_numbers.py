@@ -136,7 +136,7 @@ def _unrounded(setting: Setting, number: int) -> Flags:
         before, fact = step.operands[0].fact, step.fact
         assert isinstance(before, Total)
         assert isinstance(fact, Total)
-        return whole | np.broadcast_to(inner[0].reshape(before.shape), fact.shape).ravel()
+        return np.asarray(whole | np.broadcast_to(inner[0].reshape(before.shape), fact.shape).ravel())
     places = np.array(step.parameters.get("places", range(whole.size)), dtype=np.int64).ravel()
     return np.asarray(whole | np.concatenate(inner)[places])
 
