@@ -8,6 +8,7 @@ what mpmath gives, by a few floats at most. What is more than this derives raise
 
 from __future__ import annotations
 
+import datetime
 import functools
 import hashlib
 import itertools
@@ -842,7 +843,9 @@ def table(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     for i, name in enumerate(p["names"]):
         column = d.columns[name]
         missing = column.get("nullable", False)
-        if p["dtype"] == "category":
+        if p["dtype"].startswith("datetime64"):
+            low, high = days_of(column)
+        elif p["dtype"] == "category":
             low = high = 0.0
             values = tuple(column["values"]) if column["type"] == "category" else None
         else:
@@ -852,12 +855,43 @@ def table(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
         entries.append((low, high, missing))
     need(len(p["low"]) == len(p["high"]) == len(p["missing"]) == len(p["names"]), "a bound for each column")
     need(p["single"] is (len(entries) == 1), "one column by itself")
-    if p["dtype"] != "category":
+    if p["dtype"] != "category" and kind_of(p["dtype"]) != "M":
         columns = [d.columns[name] for name in p["names"]]
         listed = columns[0].get("values") if len(columns) == 1 and columns[0]["type"] == "category" else None
         values = None if p["values"] is None else tuple(listed or ())
     need(p["values"] == (None if values is None else list(values)), "the categories of the schema")
     return Rows(Box(entries, () if p["single"] else (len(entries),)), p["dtype"], (), values)
+
+
+def days_of(column: Mapping[str, Any]) -> tuple[float, float]:
+    """The bounds of dates, in days from the year 1."""
+    need(column["type"] == "date", "a column of dates")
+    low, high = column.get("low"), column.get("high")
+    return (-INF if low is None else float(low.toordinal())), (INF if high is None else float(high.toordinal()))
+
+
+def part_of_a_date(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    fact, name = the_rows(operands[0]), p["name"]
+    low, high, missing = fact.box.flat()[0]
+    need(kind_of(fact.dtype) == "M" and not missing and kind_of(p["dtype"]) == "i", "dates of which none is missing")
+    if name == "year":
+        need(finite(low, high), "dates with bounds")
+        ends = [(datetime.date(1, 1, 1) + datetime.timedelta(int(day) - 1)).year for day in (low, high)]
+    else:
+        tops = {"quarter": 4, "month": 12, "week": 53, "day": 31, "dayofyear": 366, "weekday from 1": 7}
+        from_zero = {"dayofweek": 6, "hour": 23, "minute": 59, "second": 59}
+        need(name in tops or name in from_zero, "a part of a date")
+        ends = [1, tops[name]] if name in tops else [0, from_zero[name]]
+    return Rows(fits(Box([(float(ends[0]), float(ends[1]), False)], ()), p["dtype"]), p["dtype"], fact.masks)
+
+
+def comparison_of_dates(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    rows = [the_rows(one) for one in operands]
+    need(all(kind_of(one.dtype) == "M" and one.masks == rows[0].masks for one in rows), "dates of the same records")
+    need(len(rows) == (2 if p["date"] is None else 1) and p["name"] in COMPARING, "a comparison of two dates")
+    if p["date"] is not None:
+        datetime.datetime.fromisoformat(p["date"])
+    return Rows(Box([(0.0, 1.0, False)], ()), "bool", rows[0].masks)
 
 
 def ends_of(column: Mapping[str, Any]) -> tuple[float, float]:
@@ -909,7 +943,8 @@ def elementwise(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> F
     boxes, decided = [], True
     for one in operands:
         if isinstance(one.fact, Rows):
-            need(is_number(one.fact) or name in (*COMPARING, "isnan"), f"{name} of numbers")
+            texts = one.fact.dtype == "category" and name in (*COMPARING, "isnan")
+            need(is_number(one.fact) or texts, f"{name} of numbers")
             boxes.append(one.fact.box)
             decided = decided and one.fact.dtype in (("bool",) if name in JOINING else ("bool", "int64", "float64"))
             continue
@@ -979,7 +1014,7 @@ def compared_cell(name: str, operands: list[Given]) -> Cell | None:
     fact, value = (operands[0].fact, operands[1].value) if first else (operands[1].fact, operands[0].value)
     array = np.asarray(value)
     assert fact is not None
-    if fact.box.shape != () or array.size != 1:
+    if fact.box.shape != () or array.size != 1 or fact.dtype in ("float16", "float32"):
         return None
     one = array.ravel().tolist()[0]
     if isinstance(one, int | float) and (one != one or abs(one) > 2.0**53):
@@ -1087,6 +1122,9 @@ def isin(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, values = the_rows(operands[0]), operands[1].value
     values = values.tolist() if isinstance(values, np.ndarray) else values
     need(all(one is not None and one == one for one in values), "values of which none is missing")
+    numeric = all(isinstance(one, bool | int | float) for one in values)
+    need(fact.dtype == "category" or numeric, "numbers among numbers")
+    need(kind_of(fact.dtype) != "M", "no dates")
     of_one_record(d, operands)
     support = None
     if fact.box.shape == () and operands[0].number is not None:
@@ -1251,8 +1289,14 @@ def remainder(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
 def mapped(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, found = the_rows(operands[0]), operands[1].value
     need(isinstance(found, dict) and found, "a public dictionary")
+    need(all(one is not None and one == one for one in found), "keys of which none is missing")
+    need(kind_of(fact.dtype) != "M", "no dates")
     of_one_record(d, operands)
-    gaps = not (fact.values is not None and all(one in found for one in fact.values)
+    possible: Iterable[Any] | None = fact.values
+    if possible is None and fact.dtype == "int64" and fact.box.shape == ():
+        low, high, _ = fact.box.flat()[0]
+        possible = range(int(low), int(high) + 1) if 0 <= high - low <= 1000 else None
+    gaps = not (possible is not None and all(one in found for one in possible)
                 and not any(one[2] for one in fact.box.flat()))  # fmt: skip
     results = list(found.values())
     if fact.values is not None and all(isinstance(one, int | float) for one in results):
@@ -1268,6 +1312,7 @@ def mapped(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
 def digitized(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, edges = the_rows(operands[0]), np.asarray(operands[1].value)
     need(not any(one[2] for one in fact.box.flat()) and (np.diff(edges) > 0).all(), "increasing edges, and no gaps")
+    need(kind_of(fact.dtype) != "M", "no dates")
     of_one_record(d, operands)
     edges = edges.astype(np.float64)
 
@@ -1332,6 +1377,7 @@ def summed(d: Derivation, fact: Rows, box: Box, dtype: str, supports: Iterable[S
     most = float(np.iinfo(kind).max) if kind.kind in "iu" else float(np.finfo(kind).max) if kind.kind == "f" else 0.0
     largest = max((max(abs(a), abs(b)) for a, b, _ in box.flat()), default=0.0)
     need(kind.itemsize >= 8 and largest * MOST_RECORDS <= most, f"a sum that {dtype} holds")
+    need(kind.kind != "u" or all(one[0] >= 0 for one in box.flat()), "a sum that does not fall below 0")
     return Total(d.selected(fact, box), tuple(supports), dtype, norm)
 
 
@@ -1398,6 +1444,7 @@ def reaches(key: Rows, cell: Cell) -> bool:
 
 def groups(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     key = the_rows(operands[0])
+    need(kind_of(key.dtype) != "M", "no dates")
     rows = rows_of([one for one in operands[:2] if one.fact is not None])
     need(operands[0].number is not None, "a column")
     of_one_record(d, operands[:1])
@@ -1410,7 +1457,7 @@ def groups(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
 def groups_of_several(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     size, rows = p["keys"], rows_of(operands)
     need(type(size) is int and len(rows) == len(operands) and size <= len(rows) <= size + 1, "columns of records")
-    need(all(one.box.shape == () for one in rows[:size]), "one value of each column")
+    need(all(one.box.shape == () and kind_of(one.dtype) != "M" for one in rows[:size]), "one value of each column")
     of_one_record(d, operands[:size])
     supports, reached = [], []
     for label in p["values"]:
@@ -1595,7 +1642,7 @@ def sum_along(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
 
 
 def times_matrix(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
-    flat = parts_of(total(operands[0]))
+    flat = parts_of(held(total(operands[0])))
     parts = []
     for row in np.asarray(operands[1].value, dtype=np.float64):
         need(len(row) == len(flat) and np.isfinite(row).all(), "a number for each coordinate")
@@ -1678,7 +1725,29 @@ def converted(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
     return held(fact._replace(dtype=p["dtype"]))
 
 
+def in_32_bits(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    fact = total(operands[0])
+    need(counts(d, operands[0].number), "counts of records")
+    return fact._replace(dtype="uint32")
+
+
+def counts(d: Derivation, number: int | None) -> bool:
+    """Whether a statistic is of numbers of records."""
+    need(number is not None, "a statistic")
+    assert number is not None
+    step = d.steps[number]
+    before = [one.get("step") for one in step["operands"]]
+    if step["operation"] in ("stack", "pick"):
+        return all(one is not None and counts(d, one) for one in before)
+    weights = {"sum": 0, "groups": 1, "groups of several columns": step["parameters"].get("keys", 0)}
+    if step["operation"] not in weights:
+        return bool(step["operation"] == "count")
+    summed = [d.facts[one] for one in before[weights[step["operation"]] :]]
+    return all(isinstance(one, Rows) and one.dtype == "bool" for one in summed)
+
+
 def from_the_largest(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    need(kind_of(total(operands[0]).dtype) != "u", "scores with a sign")
     return total(operands[0])._replace(up_to_a_shift=True)
 
 
@@ -1712,6 +1781,8 @@ RULES: dict[str, tuple[Callable[..., Fact], str]] = {
     "index": (index, "key"), "astype": (astype, "dtype"), "fill": (fill, "dtype"), "fill null": (fill_null, "dtype"),
     "fill nan": (fill_nan, "dtype"), "drop missing": (drop_missing, ""),
     "remainder": (remainder, "dtype"), "map": (mapped, "dtype"), "digitize": (digitized, "right"),
+    "part of a date": (part_of_a_date, "dtype name"), "comparison of dates": (comparison_of_dates, "date name"),
+    "in 32 bits": (in_32_bits, ""),
     "along the row": (along_the_row, "axis dtype keepdims name"), "row times matrix": (row_times_matrix, "dtype"),
     "columns": (side_by_side, "dtype new"), "sum": (sum_of, "all dtype"), "mean": (mean, "all dtype"),
     "count": (count, "each present"), "groups": (groups, "dtype values"),

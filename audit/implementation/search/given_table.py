@@ -24,7 +24,7 @@ from dpverdict.audit.trials.user_functions import load_named
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name, check_adjacency
-from dpverdict.numerics.stages import begin_stage
+from dpverdict.numerics.stages import begin_stage, shown_in_a_notebook
 
 TESTING: Final = 60.0
 """Seconds that the releases of the test take, about, if no number of releases is given."""
@@ -197,7 +197,7 @@ def _checked(
     source: str,
 ) -> TableForFunction:
     if user is not None:
-        _must_have(table, user)
+        _must_have(table, user, known)
     schema = known or TableSchema.from_frame(table, relation=adjacency, user=user)
     kind = kind_of(table)
     assert kind is not None
@@ -212,8 +212,9 @@ def _checked(
     )
 
 
-def _must_have(table: Table, user: str) -> None:
-    known = names_of(table) or column_names(table)
+def _must_have(table: Table, user: str, schema: TableSchema | None) -> None:
+    described = [] if schema is None else [column.name for column in schema.columns]
+    known = names_of(table) or described or column_names(table)
     if user not in known:
         raise InvalidValue("user", user, f"one of the columns {', '.join(known[:20])}", "name a column of the table")
 
@@ -242,6 +243,7 @@ def search_for(
     )
 
 
+@shown_in_a_notebook("search of neighbours")
 def find_neighbours(
     function: AnyMechanism,
     claim: Guarantee | str,
@@ -255,6 +257,8 @@ def find_neighbours(
     most: int | None = None,
 ) -> FoundPair:
     """Search a real table for the neighbours on which a function breaks its claim most clearly.
+
+    Interrupted in a notebook, it takes the best of the pairs that it has measured so far.
 
     The runs of the search are thrown away: test the pair on fresh releases, with another seed or not, by
     ``distinguish(found.function, found.pair, claim, ...)``. That is the only test, so that its error probability is

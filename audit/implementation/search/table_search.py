@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import islice
+from html import escape
+from itertools import chain, islice
 from typing import Any, Final, final
 
 import numpy as np
@@ -36,10 +37,11 @@ from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
+from dpverdict.cards import framed, table
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, ObjectPair, as_pair
-from dpverdict.numerics.stages import begin_stage
+from dpverdict.numerics.stages import begin_stage, in_a_notebook, say_in_a_notebook
 
 DEFAULT_SECONDS: Final = 60.0
 """Of a search, if no number is given."""
@@ -92,6 +94,7 @@ class FoundPair:
         followed: of the pairs that were measured, how many the noise tap followed.
         seconds: of the search, and of one release of the pair that is left.
         finished: whether all proposals were measured before the time was over.
+        interrupted: whether somebody ended the search before.
     """
 
     pair: AnyPair
@@ -109,13 +112,28 @@ class FoundPair:
     seconds: float
     release_seconds: float
     finished: bool
+    interrupted: bool = False
 
     def describe(self) -> str:
         """What was searched, in one line."""
-        how = "all proposals" if self.finished else "until the time was over"
+        until = "until it was interrupted" if self.interrupted else "until the time was over"
+        how = "all proposals" if self.finished else until
         return (
             f"{self.measured} pairs measured ({how}), {self.followed} of them followed by the noise tap; {self.run} of "
             f"them run, {self.releases} releases per table, all thrown away; {self.seconds:.0f} s"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        told = {"what tells them apart": self.part, "what to change": self.change, "searched": self.describe()}
+        seen = "something was seen that the claim does not allow" if self.promising else "nothing was seen"
+        following = "A search proves nothing. Next: distinguish(found.function, found.pair, claim, ...), on new runs."
+        return framed(
+            f"<strong>Neighbours: {escape(self.words)}</strong>",
+            f"<div>Of these two tables {seen}.</div>",
+            table("", (), [(name, value) for name, value in told.items() if value]),
+            f'<div style="margin:.7em 0 0">{escape(following)}</div>',
+            curves=(),
         )
 
 
@@ -140,7 +158,7 @@ def search_table(
         schema: of it; see `TableSchema.from_frame`. Its relation and its user column say what neighbours are.
         received: what the function is given.
         seed: of every random number.
-        seconds: on the clock, for all of the search.
+        seconds: on the clock, for the search, which begins when the table has been looked at.
         most: proposals that are measured, at most; None for as many as there is time for. With it, the search does not
             depend on the clock.
         watch: told what is being done, and the best pair so far.
@@ -171,14 +189,17 @@ class _Search:
         self._data = data
         self._seed, self._watch, self._most = seed, watch, most
         self._begun = time.monotonic()
-        self._until = self._begun + (seconds if most is None else math.inf)
+        self._source: Iterator[Proposal] = iter(Proposals(data, schema, constants_of(mechanism)))
+        looked = time.monotonic()  # of a large table this takes as long as a search, which begins only now
+        self._until = looked + (seconds if most is None else math.inf)
+        self._until_measured = looked + (MEASURING * seconds if most is None else math.inf)
         self._seconds = seconds
-        self._source = iter(Proposals(data, schema, constants_of(mechanism)))
         self._proposals: list[Proposal] = []
         self._measures: list[Measure] = []
         self._run_seconds = 0.0
         self._releases = 0
         self._exhausted = False
+        self._interrupted = False
 
     def found(self) -> FoundPair:
         with warnings.catch_warnings():
@@ -186,7 +207,11 @@ class _Search:
             return self._searched()
 
     def _searched(self) -> FoundPair:
-        self._measure_all()
+        try:
+            self._measure_all()
+        except KeyboardInterrupt:
+            self._stop_if(known=bool(self._measures))
+            del self._proposals[max(one.number for one in self._measures) + 1 :]
         if not self._proposals:
             remedy = "give a table with records, or a schema"
             raise InvalidValue("data", "no neighbours", "a table of which a record can be changed", remedy)
@@ -217,11 +242,14 @@ class _Search:
             seconds=time.monotonic() - self._begun,
             release_seconds=seconds,
             finished=self._exhausted,
+            interrupted=self._interrupted,
         )
 
     def _copied(self, best: tuple[Proposal, CandidatePair, float]) -> FoundPair | None:
         """The pair of a record that is copied into outcomes, where nothing else was found; None if none is."""
         _, candidate, seconds = best
+        if self._interrupted:
+            return None
         if candidate.statistic >= EVIDENT or self._schema.relation is REPLACE_ONE or self._schema.user is not None:
             return None
         runs = COPYING if self._most is not None else int(min(COPYING, COPYING_SHARE * self._seconds / seconds))
@@ -247,7 +275,7 @@ class _Search:
         self._releases += 2 * runs
         if here < FEWEST_COPIES or math.log(here / max(1, there)) < math.log(RATIO) + self._claimed():
             return None
-        words = record_in_words(record_at(table, met.row))
+        words = record_in_words(record_at(table, met.row, self._schema.columns))
         return FoundPair(
             pair=pair,
             words=f"row {met.row} removed: {words}; it is copied into {met.count} of {runs} outcomes",
@@ -278,7 +306,7 @@ class _Search:
     # measured ---------------------------------------------------------------------------------------------------------
 
     def _measure_all(self) -> None:
-        until = self._begun + MEASURING * self._seconds if self._most is None else math.inf
+        until = self._until_measured
         failures, each = 0, 16
         self._take_up()
         while not self._proposals or time.monotonic() < until:  # to look at a large table may take all the time
@@ -304,6 +332,10 @@ class _Search:
                     return
                 continue
             self._measures += found.found
+            left = len(batch) - len(found.found)  # of a slow function: they come first in the next batch
+            if left:
+                self._source = chain(batch[-left:], self._source)
+                del self._proposals[-left:]
             self._run_seconds = found.seconds
             each = int(min(400, max(8, SLICE / max(found.seconds, 1e-4))))
             self._keep()
@@ -387,6 +419,9 @@ class _Search:
                 candidate = CandidatePair(self._pair(proposal), proposal.words, f"{self._seed} {at}")
                 seconds = self._run(candidate, trials, number)
                 candidate.judge(payoff, thorough=False)
+            except KeyboardInterrupt:
+                self._stop_if(known=bool(alive))
+                break
             except MechanismFailure as error:
                 failure = failure or error
                 continue
@@ -411,8 +446,12 @@ class _Search:
                 if self._over():
                     break
                 self._watch(f"search of neighbours: {len(alive)} pairs left, best so far: {alive[0][0].words[:100]}")
-                seconds = self._run(candidate, trials, number)
-                candidate.judge(payoff, thorough=len(alive) <= 4)
+                try:
+                    seconds = self._run(candidate, trials, number)
+                    candidate.judge(payoff, thorough=len(alive) <= 4)
+                except KeyboardInterrupt:
+                    self._stop_if(known=True)
+                    break
                 alive[place] = proposal, candidate, seconds
         return self._sorted(alive)[0], count
 
@@ -443,8 +482,17 @@ class _Search:
         self._releases += trials
         return (time.monotonic() - begun) / (2 * trials)
 
+    def _stop_if(self, *, known: bool) -> None:
+        """In a notebook an interrupt ends the search with what it knows; otherwise it passes, also a second one."""
+        if self._interrupted or not known or not in_a_notebook():
+            raise  # noqa: PLE0704  # it is called where an exception is handled
+        self._interrupted = True
+        say_in_a_notebook(f"Interrupted: the best of {len(self._measures)} pairs that were measured is taken.")
+
     def _over(self, share: float = 1.0) -> bool:
         """Whether a share of the time for releases is over."""
+        if self._interrupted:
+            return True
         if self._most is not None:
             return False
         return time.monotonic() > self._until - (1 - share) * (1 - MEASURING) * self._seconds

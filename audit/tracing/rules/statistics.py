@@ -57,6 +57,8 @@ def summed(setting: Setting, fact: Rows, found: Interval, dtype: str, supports: 
     if not (np.isfinite(found.low) & np.isfinite(found.high)).all():
         refuse("a sum of numbers that nothing bounds", "clip them first, or give low and high in the schema")
     kind = np.dtype(dtype)
+    if kind.kind == "u" and bool((found.low < 0).any()):
+        refuse(f"a sum in {dtype}, which wraps around below 0", "leave dtype= out")
     most = float(np.iinfo(kind).max) if kind.kind in "iu" else float(np.finfo(kind).max) if kind.kind == "f" else 0.0
     largest = float(max(np.abs(found.low).max(initial=0.0), np.abs(found.high).max(initial=0.0)))
     if kind.itemsize < 8 or largest * MOST_RECORDS > most:
@@ -148,6 +150,7 @@ def groups(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     """A count, or a sum, for each of some public values of one column: bincount, groupby, value_counts."""
     key = operands[0].fact
     assert isinstance(key, Rows)
+    _no_dates(key)
     rows = the_rows([one for one in operands[:2] if one.fact is not None])
     must_be_of_one_record(setting, operands[:1])
     cells = [Cell(frozenset([one])) for one in given["values"]]
@@ -168,6 +171,8 @@ def groups_of_several(setting: Setting, operands: Sequence[TracedOperand], given
     numbers = [one.number for one in operands[:size]]
     if len(rows) != len(operands) or not size <= len(rows) <= size + 1 or any(one.shape != () for one in keys):
         refuse("groups by something else than columns of the same records")
+    for key in keys:
+        _no_dates(key)
     must_be_of_one_record(setting, operands[:size])
     if any(len(one) != size for one in given["values"]):
         refuse("groups with labels of another number of columns")
@@ -212,6 +217,15 @@ def _reached(key: Rows, cell: Cell) -> bool:
     return not cell.apart_from(Cell(low=low, high=high))
 
 
+def _are_numbers(fact: Rows) -> bool:
+    return fact.dtype != "category" and np.dtype(fact.dtype).kind in "biuf"
+
+
+def _no_dates(key: Rows) -> None:
+    if key.dtype != "category" and not _are_numbers(key):
+        refuse("groups or bins of dates", "group by a part of them, the year or the month, or count a mask")
+
+
 @operation("bincount", "a record is in one cell", "integers from 0 to minlength - 1, by type or clip")
 def bincount(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """np.bincount."""
@@ -231,6 +245,7 @@ def histogram(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
     """np.histogram."""
     key = operands[0].fact
     assert isinstance(key, Rows)
+    _no_dates(key)
     if key.shape != () or key.dtype == "category" or key.missing.any():
         refuse("a histogram of numbers that may be missing, or of several columns", "fill them, or take one column")
     if np.isinf(key.low) or np.isinf(key.high):
@@ -255,7 +270,7 @@ def histogram(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
 def product_of_columns(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """x.T @ y."""
     one, other = the_rows(operands)
-    if len(one.shape) > 1 or len(other.shape) > 1 or "category" in (one.dtype, other.dtype):
+    if len(one.shape) > 1 or len(other.shape) > 1 or not all(_are_numbers(part) for part in (one, other)):
         refuse("a product of records with several axes")
     left, right = interval_of(one), interval_of(other)
     if operands[0].number == operands[1].number and one.shape == ():
@@ -481,7 +496,7 @@ def sum_along(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
 @operation("times matrix", "moves times public numbers add up", "a public matrix")
 def times_matrix(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A linear map of the coordinates, given as one row of factors for each new coordinate."""
-    fact = the_total(operands[0])
+    fact = _fits(the_total(operands[0]))
     flat = coordinates(fact)
     factors = np.asarray(operands[1].value, dtype=np.float64)
     if not np.isfinite(factors).all():
@@ -577,13 +592,46 @@ def converted(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
     return _fits(replace(fact, dtype=str(kind)))
 
 
+@operation("in 32 bits", "polars counts fewer than 2^32 records, and gives the number in 32 bits",
+           "counts, and sums of truth values")  # fmt: skip
+def in_32_bits(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
+    """The same counts, of a dtype with which nothing is computed that gives it again."""
+    fact = the_total(operands[0])
+    if not counts_records(setting, operands[0].number):
+        refuse("a statistic in 32 bits that is no count", "cast it: .cast(pl.Float64)")
+    return replace(fact, dtype="uint32")
+
+
+def counts_records(setting: Setting, number: int | None) -> bool:
+    """Whether each coordinate is how many records there are of some kind."""
+    if number is None:
+        return False
+    step = setting.steps[number]
+    match step.name:
+        case "count":
+            return True
+        case "sum":
+            fact = step.operands[0].fact
+            return isinstance(fact, Rows) and fact.dtype == "bool"
+        case "groups" | "groups of several columns":
+            weights = [one.fact for one in step.operands[int(step.parameters.get("keys", 1)) :]]
+            return all(isinstance(one, Rows) and one.dtype == "bool" for one in weights)
+        case "stack" | "pick":
+            return all(counts_records(setting, one.number) for one in step.operands)
+        case _:
+            return False
+
+
 # the exponential mechanism --------------------------------------------------------------------------------------------
 
 
 @operation("from the largest", "the same number is taken from every score: the choice does not see it", "one vector")
 def from_the_largest(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """scores - scores.max(), known up to a common shift."""
-    return replace(the_total(operands[0]), up_to_a_shift=True)
+    fact = the_total(operands[0])
+    if np.dtype(fact.dtype).kind == "u":
+        refuse("the largest of scores without a sign, from which it is taken", "convert them: .astype(float)")
+    return replace(fact, up_to_a_shift=True)
 
 
 @operation("weights", "exp of a score, of which the quotients count")
