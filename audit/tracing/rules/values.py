@@ -1,4 +1,4 @@
-"""What is known of the values of a statistic, and not of how far they move: where they lie, and which are whole numbers.
+"""What is known of the values of a statistic, and not of how far they move: their range, and which are whole numbers.
 
 The sum of numbers that are never negative is never negative; and where the number of records is public, a sum lies
 between so many times the least and the largest of them: so it may be clipped nowhere, or have one sign.
