@@ -18,7 +18,7 @@ from dpverdict.audit.tracing.rules import records, statistics
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval, constant
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Rows, Total
-from dpverdict.audit.tracing.rules.ranges import Values
+from dpverdict.audit.tracing.rules.values import Values
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.spending import alternatives, jointly
 

@@ -19,6 +19,7 @@ from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules import joint
+from dpverdict.audit.tracing.rules.facts import MIXED
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.search.moves import widest_pairs
 from dpverdict.audit.tracing.spending import alternatives, jointly
@@ -478,7 +479,11 @@ def attained(seed: int, programs: int, seconds: float) -> Counted:
         function = program.function()
         trace = followed(function, schema, seed=1)
         kinds = {None if one.noise is None else one.noise.law for one in trace.releases}
-        if len(kinds) != 1 or None in kinds or any(one.fact.norm is not None or one.sample for one in trace.releases):
+        if (
+            len(kinds) != 1
+            or kinds & {None, MIXED}
+            or any(one.fact.norm is not None or one.sample for one in trace.releases)
+        ):
             continue
         found.boxes += 1
         options = jointly(alternatives(trace.releases, replace=replace), trace.releases, replace=replace)

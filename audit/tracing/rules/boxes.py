@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.tracing.rules.facts import Cell, Rows, Total
 from dpverdict.audit.tracing.rules.operations import OPERATIONS, NotCovered, Setting, Step, TracedOperand
-from dpverdict.audit.tracing.rules.ranges import clipped_nowhere, ranges
 from dpverdict.audit.tracing.rules.records import key_from_json
+from dpverdict.audit.tracing.rules.values import clipped_nowhere, ranges
 
 Dimension: TypeAlias = "tuple[int, int]"
 """A column: the number of the operation that made it, and its place in a row."""

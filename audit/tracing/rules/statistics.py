@@ -27,10 +27,9 @@ from dpverdict.audit.tracing.rules.facts import (
     supports_of,
 )
 from dpverdict.audit.tracing.rules.operations import Setting, TracedOperand, operation, refuse
-from dpverdict.audit.tracing.rules.ranges import clipped_nowhere, ranges
 from dpverdict.audit.tracing.rules.records import interval_of, the_rows
 from dpverdict.audit.tracing.rules.rounding import MOST_RECORDS, must_be_of_one_record
-from dpverdict.audit.tracing.rules.whole_numbers import unrounded, whole_numbers
+from dpverdict.audit.tracing.rules.values import clipped_nowhere, ranges, unrounded, whole_numbers
 
 MOST_COORDINATES: Final = 20_000
 """Of a statistic."""
