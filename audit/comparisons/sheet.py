@@ -23,6 +23,8 @@ from dpverdict.audit.reports.tables import plain_table
 SCHEMA_VERSION: Final = 1
 """Of the JSON face of a sheet."""
 
+_MORE: Final = "--details prints more tables, --csv FILE writes all numbers"
+
 Cell = str | int | float
 Style = Literal["solid", "dashed", "dotted", "dots"]
 
@@ -115,14 +117,16 @@ def cell_text(cell: Cell) -> str:
     return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
-def print_sheet(sheet: ComparisonSheet, console: Console | None = None, *, heading: bool = True) -> None:
-    """The tables of a sheet, with its title and notes; numbers rounded to nearest."""
+def print_sheet(
+    sheet: ComparisonSheet, console: Console | None = None, *, heading: bool = True, details: bool = True
+) -> None:
+    """The tables of a sheet, with its title and notes, numbers rounded to nearest; without details the first table."""
     console = Console() if console is None else console
     if heading:
         console.print(Text(sheet.title, style="bold"))
     for note in sheet.notes:
         console.print(Text(f"note: {note}"))
-    for numbers in sheet.tables:
+    for numbers in sheet.tables if details else sheet.tables[:1]:
         drawn = plain_table(numbers.title)
         for i, column in enumerate(numbers.columns):
             plain = all(isinstance(row[i], int | float) or row[i] == "" for row in numbers.rows)
@@ -130,6 +134,8 @@ def print_sheet(sheet: ComparisonSheet, console: Console | None = None, *, headi
         for row in numbers.rows:
             drawn.add_row(*(Text(cell_text(cell)) for cell in row))
         console.print(drawn)
+    if not details and len(sheet.tables) > 1:
+        console.print(Text(f"{_MORE}: {'; '.join(one.title for one in sheet.tables[1:])}"))
 
 
 def sheet_csv(sheet: ComparisonSheet) -> str:

@@ -202,18 +202,15 @@ class SpentEpsilon:
     def text(self) -> str:
         """The answer, and a line for each sort of release."""
         how = "certified" if self.certified else "by two-sided float64 bounds, not certified"
-        least = at_least(self.attained.lower, _DIGITS)
+        least = at_least(self.attained.lower)
         if self.attained.lower == math.inf:
             answer = f"epsilon is infinite at delta {decimal(self.delta, 6)}, {how}"
         elif self.above.upper == math.inf:
             answer = f"no epsilon is known to be kept at delta {decimal(self.delta, 6)}; at least {least}"
         else:
-            answer = f"epsilon {at_most(self.above.upper, _DIGITS)} at delta {decimal(self.delta, 6)}"
+            answer = f"epsilon {at_most(self.above.upper)} at delta {decimal(self.delta, 6)}"
             answer += f", {how}; a pair of neighbours has at least {least}"
         return "\n".join([answer, *(f"  spent: {count} x {name}" for name, count in self.releases)])
-
-
-_DIGITS: Final = 6
 
 
 def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) -> SpentEpsilon:

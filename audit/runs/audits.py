@@ -49,6 +49,7 @@ from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StatisticMech
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import at_most
+from dpverdict.numerics.text import shown as shown_number
 from dpverdict.risk import Risk, checked_base_rate, shown_by_ratio
 
 NORMALS_PER_SIDE: Final = 20_000_000
@@ -165,7 +166,7 @@ def audit_mechanism(
         shown["tested on"] = tested
     shown |= dict(parameters or {})
     if game is not None:
-        evidence.append(MembershipEvidence(game.describe()))
+        evidence.append(MembershipEvidence(game.describe(), shown_number(game.loss.certified_advantage())))
     return Report(
         name=mechanism.name,
         claim=claim,

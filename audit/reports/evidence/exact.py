@@ -41,7 +41,15 @@ from dpverdict.audit.reports.parts import (
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
-from dpverdict.numerics.text import at_least, at_most, decimal, plain_text, rounded_text, shown, with_rounded_numbers
+from dpverdict.numerics.text import (
+    DETAILED,
+    at_least,
+    at_most,
+    decimal,
+    plain_text,
+    shown,
+    with_rounded_numbers,
+)
 
 LARGEST_PAIR: Final = 10_000
 """Datasets with more numbers than this are described, not written out."""
@@ -106,7 +114,7 @@ class ExactEvidence(Evidence):
         if self.worst is None or mu is None:
             return {}
         name = "Exact mu of the worst neighbours" if self.worst.exact else "Mu of any neighbours, at most"
-        return {name: shown(mu, 10)}
+        return {name: shown(mu)}
 
     def brief(self, known: OtherEvidence) -> Brief:
         """The worst neighbours, or those that break the claim with their event, and how it was decided."""
@@ -116,7 +124,7 @@ class ExactEvidence(Evidence):
             sides = {"on the dataset": witness.probability, "on the neighbour": witness.neighbour_probability}
             named["neighbours"] = witness.difference
             named["event"] = with_rounded_numbers(witness.event)
-            named["probability"] = ", ".join(f"{rounded_text(one.upper, 4)} {side}" for side, one in sides.items())
+            named["probability"] = ", ".join(f"{shown(one)} {side}" for side, one in sides.items())
         elif self.worst is not None:
             named["worst neighbours"] = self.worst.description
         if self.variants is not None:
@@ -166,7 +174,7 @@ def _worst_pair_section(worst: WorstCase) -> Iterator[Section]:
     }
     mu = gdp_parameter(worst.loss)
     if mu is not None:
-        named["exact GDP mu" if worst.exact else "GDP mu, at most"] = shown(mu, 17)
+        named["exact GDP mu" if worst.exact else "GDP mu, at most"] = mu.show()
     yield Section(anchor="worst", title="Worst neighbours", evidence=EvidenceKind.EXACT, tables=(facts(named),))
 
 
@@ -184,6 +192,8 @@ def _certificate(certificate: Certificate) -> Section:
     named = {
         "decided by": certificate.method,
         "inequality": certificate.statement,
+        "attained": certificate.value.show(),
+        "allowed": certificate.bound.show(),
         "source SHA-256": certificate.source_sha256,
     }
     return Section(anchor="certificate", title="Certificate", evidence=EvidenceKind.EXACT, tables=(facts(named),))
@@ -194,9 +204,11 @@ def _witness(witness: Witness) -> Section:
         "neighbours": witness.difference,
         "example": witness.pair.describe(),
         "event": witness.event,
-        "P(event)": shown(witness.probability, 12),
-        "Q(event)": shown(witness.neighbour_probability, 12),
+        "P(event)": witness.probability.show(),
+        "Q(event)": witness.neighbour_probability.show(),
         "violated": witness.statement,
+        "attained": witness.value.show(),
+        "allowed": witness.bound.show(),
     }
     text = (
         "P is the law of the release on the dataset, Q its law on the neighbour. To check by hand: compute both "
@@ -213,12 +225,15 @@ def _numbers(worst: WorstCase, claim: Guarantee) -> Iterator[Section]:
     profile = Table(
         caption="Privacy profile: the hockey-stick divergence delta at epsilon",
         header=("epsilon", "delta, certified", "delta, claimed at most"),
-        rows=tuple((decimal(e), shown(exact), at_most(claimed)) for e, exact, claimed in stated_profile(loss, claim)),
+        rows=tuple(
+            (decimal(e), shown(exact, DETAILED), at_most(claimed, DETAILED))
+            for e, exact, claimed in stated_profile(loss, claim)
+        ),
     )
     inverse = Table(
         caption="The smallest epsilon for a delta",
         header=("delta", "epsilon, certified"),
-        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta))) for delta in stated_deltas(claim)),
+        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta), DETAILED)) for delta in stated_deltas(claim)),
     )
     yield Section(
         anchor="numbers", title="Exact privacy", evidence=EvidenceKind.EXACT, text=text, tables=(profile, inverse)

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dpverdict.cli.options import BaseRate, MechanismName, OwnClaim, option, parameters
+from dpverdict.cli.options import BaseRate, Details, MechanismName, OwnClaim, option, parameters
 from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines, printing, say
 
 Claim = Annotated[
@@ -152,6 +152,7 @@ def curve(
     json: Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
     png: Annotated[Path | None, option("--png", "FILE", "Draw the curves.", "Output")] = None,
     svg: Annotated[Path | None, option("--svg", "FILE", "Draw the curves, as SVG.", "Output")] = None,
+    details: Details = False,
 ) -> CommandResult:
     """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha).
 
@@ -174,5 +175,5 @@ def curve(
         faces = renderings_of_curves(mechanism, options, points=count, base_rate=base_rate)
         outputs.write(**faces.files)
     with printing():
-        faces.show()
+        faces.show(details)
     return CommandResult(code=0)

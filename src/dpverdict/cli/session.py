@@ -266,15 +266,15 @@ def leave_standard_output() -> None:
 
 
 def print_lines(text: str | Iterable[str]) -> None:
-    """Print lines as a result; a terminal breaks those that are too long for it between words, a pipe gets them whole.
+    """Print lines as a result, broken between words where they are longer than a line of the terminal; a pipe has 80.
 
     What the encoding of standard output has no letter for is an escape.
     """
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = shutil.get_terminal_size().columns
     with printing():
         for line in text.split("\n") if isinstance(text, str) else text:
             shown = printable(line, sys.stdout.encoding)
-            print(shown if width is None or len(shown) <= width else _broken_into_lines(shown, width))
+            print(shown if len(shown) <= width else _broken_into_lines(shown, width))
 
 
 def _broken_into_lines(line: str, width: int) -> str:
