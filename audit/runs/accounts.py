@@ -20,6 +20,7 @@ from dpverdict.audit.exact.events import loss_from_event
 from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, Spendable, epsilon_of, held_to
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.audit.reports.evidence.risk import risk_section
 from dpverdict.audit.reports.html import render_answer
 from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
 from dpverdict.audit.reports.report import EXIT_CODES
@@ -75,7 +76,7 @@ def event_account(path: str, claim: str | None, adjacency: str | None) -> Accoun
 
 
 def account_fields(
-    account: Account, path: str, adjacency: str | None, command: str | None = None
+    account: Account, path: str, adjacency: str | None, command: str | None = None, risk: Risk | None = None
 ) -> Mapping[str, object]:
     """An account of the event in a file as JSON values; infinite numbers as texts.
 
@@ -84,6 +85,7 @@ def account_fields(
         path: of the file.
         adjacency: the relation that it was read under, in words.
         command: the command line.
+        risk: of what the event spends; None without a base rate.
     """
     comparison = account.comparison
     compared = None
@@ -106,13 +108,14 @@ def account_fields(
         "certified": account.certified,
         "compared": strict_json(compared),
         "reason": account.reason,
+        "risk": None if risk is None else strict_json(risk.fields()),
         "versions": software_versions(),
         "command": command,
     }
 
 
-def account_page(fields: Mapping[str, object]) -> str:
-    """The same as one HTML page that loads nothing."""
+def account_page(fields: Mapping[str, object], risk: Risk | None = None) -> str:
+    """The same as one HTML page that loads nothing; the risk of ``fields`` once more, as it was found."""
     words = {
         "relation": "neighbouring relation",
         "event_sha256": "SHA-256 of the file",
@@ -128,7 +131,7 @@ def account_page(fields: Mapping[str, object]) -> str:
         subject=str(fields["event"]),
         claim=str(fields["claim"]),
         answer=str(fields["answer"]),
-        sections=(section,),
+        sections=(section, *(() if risk is None else (risk_section(risk, EvidenceKind.EXACT),))),
         created=str(fields["created"]),
         closing="Nothing was sampled.",
     )
@@ -232,21 +235,10 @@ def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) ->
     return SpentEpsilon(delta=level, above=above, attained=attained, certified=certified, releases=named, loss=loss)
 
 
-def risk_lines(loss: PrivacyLoss, base_rate: str | None) -> list[str]:
-    """What releases that spend no more than a loss mean at a base rate, in lines; none without one.
-
-    Raises:
-        InvalidValue: a base rate that is not between 0 and 1.
-    """
-    return [] if base_rate is None else _in_lines(loss.risk(base_rate))
-
-
-def risk_of_claim(claim: str, base_rate: str | None) -> list[str]:
-    """The same of all that keeps a claim; raises as `risk_lines`."""
-    return [] if base_rate is None else _in_lines(as_guarantee(claim).risk(base_rate))
-
-
-def _in_lines(risk: Risk) -> list[str]:
+def risk_lines(risk: Risk | None) -> list[str]:
+    """What an attacker attains, in lines; none where no base rate was given."""
+    if risk is None:
+        return []
     said = (*risk.sentences(), f"({risk.how})")
     return [f"  {line}" for one in said for line in textwrap.wrap(one, _WIDTH, break_on_hyphens=False)]
 

@@ -295,8 +295,8 @@ def _certificate_fields(certificate: Certificate) -> CertificateFields:
     return {
         "method": certificate.method,
         "statement": certificate.statement,
-        "attained": _enclosure_fields(certificate.value),
-        "allowed": _enclosure_fields(certificate.bound),
+        "attained": enclosure_fields(certificate.value),
+        "allowed": enclosure_fields(certificate.bound),
         "worst_case": certificate.worst_case,
         "assumptions": list(certificate.assumptions),
         "source_sha256": certificate.source_sha256,
@@ -309,10 +309,10 @@ def witness_fields(witness: Witness) -> ExactWitnessFields:
         "neighbours": _pair(witness.pair),
         "difference": witness.difference,
         "event": witness.event,
-        "probability": _enclosure_fields(witness.probability),
-        "neighbour_probability": _enclosure_fields(witness.neighbour_probability),
-        "attained": _enclosure_fields(witness.value),
-        "allowed": _enclosure_fields(witness.bound),
+        "probability": enclosure_fields(witness.probability),
+        "neighbour_probability": enclosure_fields(witness.neighbour_probability),
+        "attained": enclosure_fields(witness.value),
+        "allowed": enclosure_fields(witness.bound),
         "statement": witness.statement,
     }
 
@@ -324,7 +324,7 @@ def _worst_fields(worst: WorstCase) -> WorstCaseFields:
         "description": worst.description,
         "justification": worst.justification,
         "attained": worst.exact,
-        "mu": None if mu is None else _enclosure_fields(mu),
+        "mu": None if mu is None else enclosure_fields(mu),
     }
 
 
@@ -332,7 +332,7 @@ def _profile(worst: WorstCase, claim: Guarantee) -> list[ProfilePoint]:
     return [
         {
             "epsilon": rational_fields(epsilon),
-            "delta": _enclosure_fields(exact),
+            "delta": enclosure_fields(exact),
             "claimed_delta_upper": Enclosure.of(Real.of(claimed)).upper,
         }
         for epsilon, exact, claimed in stated_profile(worst.loss, claim)
@@ -341,7 +341,7 @@ def _profile(worst: WorstCase, claim: Guarantee) -> list[ProfilePoint]:
 
 def _epsilon_points(worst: WorstCase, claim: Guarantee) -> list[EpsilonPoint]:
     return [
-        {"delta": rational_fields(delta), "epsilon": _enclosure_fields(worst.loss.certified_epsilon(delta))}
+        {"delta": rational_fields(delta), "epsilon": enclosure_fields(worst.loss.certified_epsilon(delta))}
         for delta in stated_deltas(claim)
     ]
 
@@ -350,7 +350,7 @@ def _trade_off(worst: WorstCase, claim: Guarantee) -> list[TradeOffPoint]:
     return [
         {
             "alpha": rational_fields(alpha),
-            "beta": _enclosure_fields(exact),
+            "beta": enclosure_fields(exact),
             "claimed_beta_lower": Enclosure.of(Real.of(claimed)).lower,
         }
         for alpha, exact, claimed in stated_trade_off(worst.loss, claim)
@@ -362,7 +362,7 @@ def _variants_fields(variants: Variants) -> VariantsFields:
         "varied_by": variants.varied_by,
         "assumed": variants.assumed,
         "delta": rational_fields(variants.delta),
-        "epsilons": {name: _enclosure_fields(epsilon) for name, epsilon in variants.epsilons.items()},
+        "epsilons": {name: enclosure_fields(epsilon) for name, epsilon in variants.epsilons.items()},
     }
 
 
@@ -392,7 +392,8 @@ def relation_name(adjacency: NeighboringRelation) -> Relation:
     return "replace-one" if adjacency_name(adjacency) == "replace-one" else "add-or-remove-one"
 
 
-def _enclosure_fields(enclosure: Enclosure) -> EnclosureFields:
+def enclosure_fields(enclosure: Enclosure) -> EnclosureFields:
+    """The two ends of a number as JSON values."""
     return {
         "lower": enclosure.lower,
         "upper": enclosure.upper,

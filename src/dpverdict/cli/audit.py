@@ -179,14 +179,15 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
     account = event_account(path, request.claim, adjacency)
     with outputs:
         outputs.refuse_overwriting({"the event": path})
-        values = account_fields(account, path, adjacency, request.command)
+        risk = None if request.base_rate is None else account.loss.risk(request.base_rate)
+        values = account_fields(account, path, adjacency, request.command, risk)
         outputs.write(
             json=lambda: json.dumps(values, indent=2, allow_nan=False) + "\n",
-            report=lambda: account_page(values),
+            report=lambda: account_page(values, risk),
             witness=lambda: None,
         )
     if not quiet:
-        print_lines([account.summary(), *risk_lines(account.loss, request.base_rate)])
+        print_lines([account.summary(), *risk_lines(risk)])
         with printing():
             if outputs.files:
                 outputs.conclude(_status_in_words(account.status))
