@@ -98,9 +98,7 @@ class Comparison:
             return f"attained {shown(self.attained)}, allowed {shown(self.allowed)}"
         side, apart = ("at least", told_apart) if self.sign == 1 else ("at most", within)
         attained, allowed = apart(self.attained, self.allowed)
-        if "inf" in attained:
-            side, attained = "", "infinite"
-        return f"attained {f'{side} {attained}'.lstrip()}, allowed {allowed}"
+        return f"attained {attained if attained == 'infinite' else f'{side} {attained}'}, allowed {allowed}"
 
 
 def compared_above(claim: Guarantee, entry: Above) -> Comparison | None:

@@ -211,7 +211,7 @@ class SpentEpsilon:
         elif self.above.upper == math.inf:
             answer = f"no epsilon is known to be kept at delta {decimal(self.delta, 6)}; at least {least}"
         else:
-            answer = f"epsilon {at_most(self.above.upper)} at delta {decimal(self.delta, 6)}"
+            answer = f"epsilon at most {at_most(self.above)} at delta {decimal(self.delta, 6)}"
             answer += f", {how}; a pair of neighbours has at least {least}"
         return "\n".join([answer, *(f"  spent: {count} x {name}" for name, count in self.releases)])
 
@@ -223,16 +223,41 @@ def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) ->
         InvalidValue: releases that cannot be read, or a delta that is not from 0 to below 1.
 
     >>> spent_epsilon(["12 x gaussian sigma=25 sensitivity=1"], "1e-6", None).text().splitlines()[0]
-    'epsilon 0.562618 at delta 1e-6, certified; a pair of neighbours has at least 0.562617'
+    'epsilon at most 0.5627 at delta 1e-6, certified; a pair of neighbours has at least 0.5626'
     """
+    level = _level(delta)
+    return _spent([_read_release(text, adjacency) for text in releases], level)
+
+
+def _level(delta: str) -> Fraction:
     level = exactly(delta, name="delta")
     if not 0 <= level < 1:
         raise InvalidValue("delta", delta, "from 0 to below 1", "1e-6 is usual")
-    spent = [_read_release(text, adjacency) for text in releases]
+    return level
+
+
+def _spent(spent: Sequence[tuple[str, int, Spendable]], level: Fraction) -> SpentEpsilon:
     above, attained, certified = epsilon_of([(one, count) for _, count, one in spent], level)
     named = tuple((name, count) for name, count, _ in spent)
     loss = compose_counted([(one.loss, count) for _, count, one in spent])
     return SpentEpsilon(delta=level, above=above, attained=attained, certified=certified, releases=named, loss=loss)
+
+
+def asks_for_epsilon(name: str, options: Mapping[str, str | None]) -> bool:
+    """Whether a delta is given to a mechanism of the catalogue that takes none: a question, not a parameter."""
+    return options.get("delta") is not None and name in mechanism_classes() and not takes(name, "delta")
+
+
+def spent_by(name: str, given: Mapping[str, str], delta: str) -> tuple[SpentEpsilon, Sequence[str]]:
+    """The least epsilon that one mechanism keeps with ``delta``, and what was taken for granted.
+
+    Raises:
+        InvalidValue: parameters that do not fit, or a delta that is not from 0 to below 1.
+    """
+    level = _level(delta)
+    named = find_mechanism(name, dict(given))
+    words = " ".join([name, *(f"{parameter}={word}" for parameter, word in given.items())])
+    return _spent([(words, 1, Spendable.of(named.mechanism))], level), named.notes
 
 
 def risk_lines(risk: Risk | None) -> list[str]:

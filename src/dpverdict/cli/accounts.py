@@ -187,6 +187,31 @@ def json_text(document: Mapping[str, object]) -> str:
 
 
 @exit_with
+def risk(
+    claim: Annotated[
+        str, typer.Argument(metavar="CLAIM", help='Such as "eps=2", "eps=1, delta=1e-6" or "mu=1".', show_default=False)
+    ],
+    base_rate: Annotated[
+        str, option("--base-rate", "P", "The share of people that the attacker suspects: 0.001 is 1 in 1000.", "Audit")
+    ],
+) -> CommandResult:
+    """What a promise means for people: how often an attacker is right about whom it accuses, and whom it finds.
+
+    It holds of everything that keeps the promise. With --base-rate, audit and compose say it of a mechanism.
+
+    For example: dpverdict risk eps=2 --base-rate 0.001
+
+    Exit codes: 0 answered, 2 usage error.
+    """
+    from dpverdict.audit.runs.accounts import risk_lines
+    from dpverdict.mechanisms.core.guarantees import as_guarantee
+
+    promised = as_guarantee(claim)
+    print_lines([f"What {promised.describe()} promises:", *risk_lines(promised.risk(base_rate))])
+    return CommandResult(code=0)
+
+
+@exit_with
 def compare(
     context: typer.Context,
     mechanism: Annotated[

@@ -277,6 +277,12 @@ def print_lines(text: str | Iterable[str]) -> None:
             print(shown if len(shown) <= width else _broken_into_lines(shown, width))
 
 
+def in_one_row(line: str) -> str:
+    """A line that ends with three dots where the terminal is too narrow for all of it."""
+    width = shutil.get_terminal_size().columns
+    return line if len(line) <= width else f"{line[: width - 4].rsplit(' ', 1)[0]} ..."
+
+
 def _broken_into_lines(line: str, width: int) -> str:
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -190,6 +190,8 @@ def told_apart(
     (('1.00004', '1'), ('2.5', '1'))
     """
     lowest = found.lower if isinstance(found, Enclosure) else found
+    if lowest == math.inf:
+        return "infinite", _simple(promised) or at_most(promised, digits)
     simple = _simple(promised)
     pair = shown_as(lowest, digits), simple or at_most(promised, digits)
     for some in range(digits, MOST_DIGITS + 1):
