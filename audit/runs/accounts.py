@@ -212,7 +212,7 @@ class SpentEpsilon:
             answer = f"no epsilon is known to be kept at delta {decimal(self.delta, 6)}; at least {least}"
         else:
             answer = f"epsilon at most {at_most(self.above)} at delta {decimal(self.delta, 6)}"
-            answer += f", {how}; a pair of neighbours has at least {least}"
+            answer += f", {how}; a pair attains at least {least}"
         return "\n".join([answer, *(f"  spent: {count} x {name}" for name, count in self.releases)])
 
 
@@ -223,7 +223,7 @@ def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) ->
         InvalidValue: releases that cannot be read, or a delta that is not from 0 to below 1.
 
     >>> spent_epsilon(["12 x gaussian sigma=25 sensitivity=1"], "1e-6", None).text().splitlines()[0]
-    'epsilon at most 0.5627 at delta 1e-6, certified; a pair of neighbours has at least 0.5626'
+    'epsilon at most 0.5627 at delta 1e-6, certified; a pair attains at least 0.5626'
     """
     level = _level(delta)
     return _spent([_read_release(text, adjacency) for text in releases], level)

@@ -148,5 +148,5 @@ def check(
     ]
     found = replace(found, refused=(*found.refused, *unlike))
     if not quiet:
-        print_lines(found.text)
+        print_lines(found.text, whole=not sys.stdout.isatty())  # with the names of files, for other programs
     return CommandResult(code=found.exit_code)

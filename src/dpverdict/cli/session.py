@@ -265,16 +265,16 @@ def leave_standard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_lines(text: str | Iterable[str]) -> None:
+def print_lines(text: str | Iterable[str], *, whole: bool = False) -> None:
     """Print lines as a result, broken between words where they are longer than a line of the terminal; a pipe has 80.
 
     What the encoding of standard output has no letter for is an escape.
     """
-    width = shutil.get_terminal_size().columns
+    width = None if whole else shutil.get_terminal_size().columns
     with printing():
         for line in text.split("\n") if isinstance(text, str) else text:
             shown = printable(line, sys.stdout.encoding)
-            print(shown if len(shown) <= width else _broken_into_lines(shown, width))
+            print(shown if width is None or len(shown) <= width else _broken_into_lines(shown, width))
 
 
 def in_one_row(line: str) -> str:

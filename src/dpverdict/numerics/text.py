@@ -118,6 +118,7 @@ DETAILED: Final = 8
 
 MOST_DIGITS: Final = 20
 _MILLION: Final = 10**6
+_SMALL: Final = 1e-300
 
 
 def at_most(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
@@ -129,7 +130,7 @@ def at_most(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
     >>> at_most(1 / 3), at_most(1063, 3), at_most(Enclosure(ball(1 - 2.0**-52), ball(1 - 2.0**-53)))
     ('0.3334', '1063', '1')
     """
-    return _on_one_side(bound.upper if isinstance(bound, Enclosure) else bound, digits, decimals.ROUND_CEILING)
+    return _on_one_side(_ends(bound)[1], digits, decimals.ROUND_CEILING)
 
 
 def at_least(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
@@ -139,7 +140,7 @@ def at_least(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
     >>> at_least(2 / 3), at_least(Enclosure(ball(1 - 2.0**-52), ball(1 - 2.0**-53)))
     ('0.6666', '0.9999')
     """
-    return _on_one_side(bound.lower if isinstance(bound, Enclosure) else bound, digits, decimals.ROUND_FLOOR)
+    return _on_one_side(_ends(bound)[0], digits, decimals.ROUND_FLOOR)
 
 
 def about(number: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
@@ -148,7 +149,7 @@ def about(number: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
     >>> about(2 / 3), about(Fraction(10**6)), about(123456.7)
     ('0.6667', '1e+6', '123457')
     """
-    return _on_one_side(number.upper if isinstance(number, Enclosure) else number, digits, decimals.ROUND_HALF_EVEN)
+    return _on_one_side(_ends(number)[1], digits, decimals.ROUND_HALF_EVEN)
 
 
 def shown(found: Enclosure, digits: int = DIGITS) -> str:
@@ -160,16 +161,13 @@ def shown(found: Enclosure, digits: int = DIGITS) -> str:
     >>> shown(Enclosure(ball(0.5), ball(0.5)))
     '0.5 exactly'
     """
-    if found.lower == math.inf:
+    lower, upper = _ends(found)
+    if lower == math.inf:
         return "infinite"
-    if math.inf in (-found.lower, found.upper):
-        return f"[{at_least(found.lower, digits)}, {at_most(found.upper, digits)}]"
-    near = about(found.lower, digits)
-    if found.lower == found.upper and Fraction(near) == Fraction(found.lower):
-        return f"{near} exactly"  # both ends are rounded outward, so the number is this float
-    if near == about(found.upper, digits):
-        return near
-    return f"[{at_least(found.lower, digits)}, {at_most(found.upper, digits)}]"
+    near = about(lower, digits)
+    if lower == upper and math.isfinite(lower) and Fraction(near) == Fraction(lower):
+        return f"{near} exactly"  # both ends are rounded outward, so the number is this one
+    return near if near == about(upper, digits) else f"[{at_least(lower, digits)}, {at_most(upper, digits)}]"
 
 
 def told_apart(
@@ -189,7 +187,7 @@ def told_apart(
     >>> told_apart(1.00004, 1), told_apart(2.5, 1)
     (('1.00004', '1'), ('2.5', '1'))
     """
-    lowest = found.lower if isinstance(found, Enclosure) else found
+    lowest = _ends(found)[0]
     if lowest == math.inf:
         return "infinite", _simple(promised) or at_most(promised, digits)
     simple = _simple(promised)
@@ -216,6 +214,16 @@ def within(
         if math.inf in map(float, pair) or Fraction(pair[0]) <= Fraction(pair[1]):
             break
     return pair
+
+
+def _ends(number: float | Fraction | Enclosure) -> tuple[float | Fraction, float | Fraction]:
+    """Both ends of what is enclosed, to many digits where a float64 has few; the number itself of one that is not."""
+    if not isinstance(number, Enclosure):
+        return number, number
+    if 0 < max(abs(number.lower), abs(number.upper)) < _SMALL:
+        lower, upper = number.show(2 * MOST_DIGITS).strip("[]").split(", ")
+        return Fraction(lower), Fraction(upper)
+    return number.lower, number.upper
 
 
 def _simple(number: float | Fraction | Enclosure) -> str | None:

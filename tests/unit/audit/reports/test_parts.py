@@ -30,7 +30,7 @@ def test_decimals_are_rounded_to_their_side() -> None:
     ("enclosure", "text"),
     [
         (Enclosure.of(Real.of("1/3")), "0.3333"),
-        (Enclosure.hull(ball("0.333"), ball("0.3336")), "[0.333, 0.3336]"),
+        (Enclosure.hull(ball("0.25"), ball("0.75")), "[0.25, 0.75]"),
         (Enclosure.hull(ball("0.33334"), ball("0.33336")), "[0.3333, 0.3334]"),
         (Enclosure.of(Real.of("0.5")), "0.5 exactly"),
         (gdp_parameter(DisjointLoss()), "infinite"),
