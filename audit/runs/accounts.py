@@ -245,7 +245,9 @@ def _spent(spent: Sequence[tuple[str, int, Spendable]], level: Fraction) -> Spen
 
 def asks_for_epsilon(name: str, options: Mapping[str, str | None]) -> bool:
     """Whether a delta is given to a mechanism of the catalogue that takes none: a question, not a parameter."""
-    return options.get("delta") is not None and name in mechanism_classes() and not takes(name, "delta")
+    given = {parameter for parameter, word in options.items() if word is not None}
+    asked = "delta" in given and not given & {"epsilon", "calibration"}  # with them it says how noise is calibrated
+    return asked and name in mechanism_classes() and not takes(name, "delta")
 
 
 def spent_by(name: str, given: Mapping[str, str], delta: str) -> tuple[SpentEpsilon, Sequence[str]]:
