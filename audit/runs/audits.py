@@ -38,6 +38,7 @@ from dpverdict.audit.reports.evidence.low_bits import LowBitsEvidence
 from dpverdict.audit.reports.evidence.membership import MembershipEvidence
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence, SequentialEvidence
 from dpverdict.audit.reports.evidence.risk import RiskEvidence
+from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.parts import EvidenceKind
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.outcomes.observed import observed
@@ -431,8 +432,10 @@ def _of_refuted(report: Report, base_rate: Exact) -> RiskEvidence:
         return RiskEvidence(verdict.risk(base_rate), EvidenceKind.EXACT)
     tests = [test for test in (report.test, report.sequential, report.leak) if test is not None and test.refuted]
     bounds = [(test.epsilon_lower, test.error_probability) for test in tests if test.epsilon_lower is not None]
+    followed = [one.epsilon_lower for one in report.evidence if isinstance(one, TracedEvidence)]
+    bounds += [one for one in followed if one is not None]
     if not bounds:
-        how = "nothing: the claim is refuted, and no test bounds epsilon"
+        how = "the claim is refuted, and no test bounds epsilon"
         rate = checked_base_rate(base_rate)
         nothing = Risk(base_rate=rate, attacks=(), as_many=None, most=None, how=how, shown=True)
         return RiskEvidence(nothing, EvidenceKind.NONE)

@@ -14,7 +14,9 @@ from dpverdict.risk import Risk
 
 def risk_section(risk: Risk, kind: EvidenceKind) -> Section:
     """What an attacker attains, in sentences and a table."""
-    said = risk.sentences() or ("Nothing that was found bounds how often an attacker is right.",)
+    unknown = "The claim is refuted, and how often an attacker is right was not measured."
+    unbounded = "Nothing that was found bounds how often an attacker is right."
+    said = risk.sentences() or (unknown if risk.shown else unbounded,)
     return Section(
         anchor="risk",
         title="Risk",
