@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, final
@@ -19,6 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from dpverdict.audit.reports.tables import plain_table
+from dpverdict.numerics.text import about
 
 SCHEMA_VERSION: Final = 1
 """Of the JSON face of a sheet."""
@@ -109,12 +111,12 @@ class ComparisonSheet:
 
 
 def cell_text(cell: Cell) -> str:
-    """A cell for a reader.
+    """A cell for a reader, rounded to nearest.
 
     >>> cell_text(2 / 3), cell_text(1048576), cell_text("Honaker")
-    ('0.666667', '1048576', 'Honaker')
+    ('0.6667', '1048576', 'Honaker')
     """
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+    return about(cell) if isinstance(cell, float) and math.isfinite(cell) else str(cell)
 
 
 def print_sheet(
@@ -130,7 +132,7 @@ def print_sheet(
         drawn = plain_table(numbers.title)
         for i, column in enumerate(numbers.columns):
             plain = all(isinstance(row[i], int | float) or row[i] == "" for row in numbers.rows)
-            drawn.add_column(column, overflow="fold", justify="right" if plain else "left")
+            drawn.add_column(column, overflow="fold", justify="right" if plain else "left", no_wrap=not i)
         for row in numbers.rows:
             drawn.add_row(*(Text(cell_text(cell)) for cell in row))
         console.print(drawn)
