@@ -120,6 +120,38 @@ def test_every_block_is_of_a_kind_that_is_checked() -> None:
     assert len(found) > 30
 
 
+RUNNING_TIME = re.compile(r"(?<![\w.])\d+(?:\.\d+)? ?(?:ms|s|sec|seconds|minutes)(?![\w/])")
+"""As commands print it: "(2 s)", "in 0.52s", "took 1.5 seconds"."""
+
+
+def timed_lines(text: str) -> list[str]:
+    """The lines of a page's console blocks and transcripts that show a time: on another machine it is another one."""
+    shown = [body for before, _, body in blocks(text) if re.match(r"<!-- (console|transcript): ", before)]
+    return [
+        line for body in shown for line in body.splitlines() if RUNNING_TIME.search(line) and not line.startswith("$ ")
+    ]
+
+
+def test_no_output_on_a_page_shows_how_long_its_command_ran() -> None:
+    found = {page.name: timed_lines(page.read_text(encoding="utf-8")) for page in PAGES}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_a_planted_running_time_is_found() -> None:
+    console = "<!-- console: first 2 -->\n```console\n$ dpverdict prove --seconds 20\n{}\n```\n"
+    for line in (
+        "all 23 planted faults found (2 s)",
+        "(2 s)",
+        "3 passed in 0.52s",
+        "it took 1.5 seconds",
+        "code x, 0.12 s",
+    ):
+        assert timed_lines(console.format(line)) == [line]
+    for line in ("d = 2, s >= 1", "7 statements: 6 hold", "s=2 samples", "0.1 sigma", "5 steps"):
+        assert timed_lines(console.format(line)) == []
+    assert timed_lines("<!-- benchmark: python x.py -->\n```text\n0.12 s\n```\n") == []
+
+
 def test_a_planted_unchecked_block_is_found() -> None:
     for block in (
         "```python\nx = 1\n```",

@@ -233,9 +233,14 @@ def _alias(slack: arb, width: arb, spacing: float) -> arb:
 
 def log_mixture(components: Sequence[Component], z: Any) -> Any:
     """log of the sum of w exp(m z - m^2/2), in float64: at z of shape (n,), real or complex."""
-    table: Any = np.stack([math.log(w) + float(m) * z - float(m) ** 2 / 2 for w, m in components])
+    table: Any = np.stack([_log(w) + float(m) * z - float(m) ** 2 / 2 for w, m in components])
     top = table.real.max(axis=0)
     return top + np.log(np.exp(table - top).sum(axis=0))
+
+
+def _log(weight: Fraction) -> float:
+    """Of weights that are 0 in float64 as well."""
+    return math.log(weight.numerator) - math.log(weight.denominator)
 
 
 def _log_mixture_ball(components: Sequence[Component], z: Any) -> Any:
