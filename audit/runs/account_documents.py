@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import cast
 
 from dpverdict.audit.distinguishing.witness_document import software_versions, strict_json
 from dpverdict.audit.documents.account import CalibrationDocument, ComparedFields, CompositionDocument
@@ -51,7 +50,7 @@ def composition_document(found: Composed | SpentEpsilon, risk: Risk | None, comm
         "versions": software_versions(),
         "command": command,
     }
-    return cast(CompositionDocument, checked(strict_json(document), CompositionDocument, "composition"))
+    return checked(strict_json(document), CompositionDocument, "composition")
 
 
 def calibration_document(
@@ -84,7 +83,7 @@ def calibration_document(
         "versions": software_versions(),
         "command": command,
     }
-    return cast(CalibrationDocument, checked(strict_json(document), CalibrationDocument, "calibration"))
+    return checked(strict_json(document), CalibrationDocument, "calibration")
 
 
 def composition_page(found: Composed | SpentEpsilon, risk: Risk | None, document: CompositionDocument) -> str:
