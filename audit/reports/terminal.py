@@ -165,11 +165,9 @@ class _Fitted:
         self._forms = forms
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for form in self._forms:
-            group = Group(*form)
-            if len(console.render_lines(group, options, pad=False)) <= _SCREEN:
-                break
-        yield group
+        groups = [Group(*form) for form in self._forms]
+        lines = ((one, len(console.render_lines(one, options, pad=False))) for one in groups)
+        yield next((one for one, count in lines if count <= _SCREEN), groups[-1])
 
 
 @final

@@ -26,6 +26,7 @@ EXEMPT = {
     "python examples/audit_opacus.py": "it needs torch; integration/test_training_audit runs it where opacus is",
     "python tools/": "they make the site and its pictures; test_docs builds the site",
     "dpverdict corpus run ": "it installs releases from a package index; docs/corpus.json has the runs",
+    "pytest --dpverdict-sarif": "it runs the tests of the reader; unit/test_pytest_plugin writes such a file",
     "dpverdict run plan.toml --dask ": "it needs a cluster; unit/audit/trials/test_engines starts one of its own",
     "dpverdict prove --jobs ": "it checks every statement, for minutes; tools/ledger.py does, and writes the ledger",
 }
