@@ -8,6 +8,8 @@ what mpmath gives, by a few floats at most. What is more than this derives raise
 
 from __future__ import annotations
 
+import datetime
+import functools
 import hashlib
 import itertools
 import json
@@ -232,7 +234,7 @@ def unknown(*entries: Entry) -> Entry:
 
 
 def wave(function: Callable[[Any], Any], offset: Any) -> Callable[[Entry], Entry]:
-    """A sine: of its ends where it rises or falls in between, which it does between offset + k pi."""
+    """A sine, by its ends and where it turns in between: at offset + k pi, up for an even k."""
 
     def found(a: Entry) -> Entry:
         missing = a[2] or endless(a)
@@ -240,11 +242,14 @@ def wave(function: Callable[[Any], Any], offset: Any) -> Callable[[Entry], Entry
             return -1.0, 1.0, missing
         with mpmath.workprec(200):
             turns = [(mpmath.mpf(end) - offset()) / mpmath.pi for end in a[:2]]
-            near = {int(mpmath.floor(one + sign)) for one in turns for sign in (-1e-9, 1e-9)}
-            if len(near) > 1:
-                return -1.0, 1.0, missing
+            first, last = int(mpmath.floor(turns[0] - 1e-9)), int(mpmath.floor(turns[1] + 1e-9))
             ends = sorted(float(function(mpmath.mpf(end))) for end in a[:2])
-        return ends[0], ends[1], missing
+        turning = range(first + 1, last + 1)
+        if len(turning) > 1:
+            return -1.0, 1.0, missing
+        low = -1.0 if any(k % 2 for k in turning) else ends[0]
+        high = 1.0 if any(k % 2 == 0 for k in turning) else ends[1]
+        return low, high, missing
 
     return found
 
@@ -501,8 +506,18 @@ class Derivation:
         for number in rows.masks:
             mask = self.facts[number]
             assert isinstance(mask, Rows)
-            found = both(found, mask.support or {number: Cell(frozenset([True]))})
+            if not all(one[0] > 0 for one in mask.box.flat()):
+                found = both(found, mask.support or {number: Cell(frozenset([True]))})
         return found
+
+    def selected(self, rows: Rows, box: Box) -> Box:
+        """What is added for a record of some that are selected, or are not."""
+        masks = [self.facts[number].box.flat() for number in rows.masks]
+        if any(all(one[1] <= 0 for one in flat) for flat in masks):
+            return each(lambda a: (0.0, 0.0, False), box)
+        if all(all(one[0] > 0 for one in flat) for flat in masks):
+            return box
+        return each(lambda a: (min(a[0], 0.0), max(a[1], 0.0), False), box)
 
 
 def compared(found: Fact, stated: Mapping[str, Any], close: int) -> Fact:
@@ -543,59 +558,207 @@ def compared(found: Fact, stated: Mapping[str, Any], close: int) -> Fact:
 # what rounding to floats does to a step
 
 
-def whole_size(d: Derivation, number: int | None) -> float | None:
-    """A bound on coordinates that are whole numbers exactly; None where they may be rounded."""
+def whole_sizes(d: Derivation, number: int | None) -> list[float]:
+    """For each coordinate, a bound on its size if it is a whole number exactly; infinite where it may be rounded.
+
+    Of 2^53, nothing is said but that it is whole.
+    """
+    assert number is not None
     waiting, before = [number], set[int]()
     while waiting:
         one = waiting.pop()
-        if one is not None and one not in before and isinstance(d.facts[one], Total):
+        if one not in before and isinstance(d.facts[one], Total):
             before.add(one)
-            waiting += [operand.get("step") for operand in d.steps[one]["operands"]]
-    sizes: dict[int, float | None] = {}
+            waiting += [operand["step"] for operand in d.steps[one]["operands"] if "step" in operand]
+    sizes: dict[int, list[float]] = {}
     for one in sorted(before):
         fact, step = d.facts[one], d.steps[one]
         assert isinstance(fact, Total)
-        own = [sizes.get(x["step"]) if "step" in x else size_of_public(x) for x in step["operands"]]
-        size = whole_size_of(d, step, fact, own)
-        if kind_of(fact.dtype) in "iu":
-            sizes[one] = 2.0**63 if size is None else size
+        given = [wide_sizes(d, operand, sizes, fact.box.shape) for operand in step["operands"]]
+        flat = [sizes.get(x["step"], []) if "step" in x else sizes_of_public(x) for x in step["operands"]]
+        unknown = 2.0**53 if kind_of(fact.dtype) in "iu" else INF
+        found = whole_sizes_of(d, step, fact, given, flat)
+        sizes[one] = [size if size <= 2.0**53 else unknown for size in found]
+    return sizes[number]
+
+
+def wide_sizes(
+    d: Derivation, operand: Mapping[str, Any], sizes: Mapping[int, list[float]], shape: tuple[int, ...]
+) -> list[float]:
+    """The sizes of an operand, as it is broadcast; none where it is not."""
+    if "step" in operand:
+        fact = d.facts[operand["step"]]
+        own, flat = fact.box.shape if isinstance(fact, Total) else None, sizes.get(operand["step"], [])
+    else:
+        own, flat = np.shape(operand.get("value")), sizes_of_public(operand)
+    try:
+        return [] if own is None else np.broadcast_to(np.array(flat).reshape(own), shape).ravel().tolist()
+    except ValueError:
+        return []
+
+
+def product_of_sizes(a: float, b: float) -> float:
+    return 0.0 if 0 in (a, b) else a * b
+
+
+def whole_sizes_of(
+    d: Derivation, step: Mapping[str, Any], fact: Total, wide: Sequence[list[float]], flat: Sequence[list[float]]
+) -> list[float]:
+    name, p, count = step["operation"], step["parameters"], fact.box.at.size
+    if name in ("count", "sum", "groups", "groups of several columns", "bincount", "histogram", "product of columns"):
+        keys = {"sum": 0, "product of columns": 0, "groups of several columns": p.get("keys", 1)}.get(name, 1)
+        flags = [whole_entries(d, one) for one in step["operands"][keys:]] if name != "count" else []
+        if name == "product of columns":
+            sure = [a and b for a in flags[0] for b in flags[1]]
+        elif name == "sum" and not p["all"]:
+            sure = flags[0]
         else:
-            sizes[one] = None if size is None or size > 2.0**53 else size
-    return None if number is None else sizes.get(number)
-
-
-def whole_size_of(
-    d: Derivation, step: Mapping[str, Any], fact: Total, sizes: Sequence[float | None]
-) -> float | None:  # fmt: skip
-    name, p = step["operation"], step["parameters"]
-    if name in ("count", "sum", "groups", "groups of several columns", "bincount", "histogram"):
-        keys = {"sum": 0, "groups of several columns": p.get("keys", 1)}.get(name, 1)
-        counted = [d.facts[one["step"]] for one in step["operands"][keys:]]
-        if name != "count" and not all(isinstance(one, Rows) and kind_of(one.dtype) in "biu" for one in counted):
-            return None
-        return MOST_RECORDS * max((max(abs(a), abs(b)) for a, b, _ in fact.box.flat()), default=0.0)
-    known = [one for one in sizes if one is not None]
-    if len(known) < len(sizes):
-        return None
-    if name in ("negative", "absolute", "pick", "rounded", "converted"):
-        return known[0]
+            sure = [all(all(one) for one in flags)] * count
+        return [MOST_RECORDS * max(abs(a), abs(b)) if one or a == b == 0 else INF
+                for one, (a, b, _) in zip(sure, fact.box.flat(), strict=True)]  # fmt: skip
+    if name in ("negative", "absolute", "converted"):
+        return wide[0]
+    if name == "rounded":
+        return [min(one, 2.0**53) for one in wide[0]]
+    if name == "not steeper":
+        return [max(pair) for pair in zip(*wide, strict=True)]
+    if name == "move" and p["name"] == "true_divide" and "step" not in step["operands"][1]:
+        divisor = np.broadcast_to(np.asarray(step["operands"][1]["value"], dtype=np.float64), fact.box.shape)
+        exact = [F(abs(x)) for x in divisor.ravel().tolist()]  # over 1/2, or another inverse of a power of 2
+        halves = [x <= 1 and x.numerator == 1 and x.denominator & (x.denominator - 1) == 0 for x in exact]
+        return [product_of_sizes(a, float(1 / x)) if one else 0.0 if a == 0 else INF
+                for a, x, one in zip(wide[0], exact, halves, strict=True)]  # fmt: skip
     if name == "move" and p["name"] != "true_divide":
-        return known[0] * known[1] if p["name"] == "multiply" else known[0] + known[1]
-    if name in ("stack", "not steeper"):
-        return max(known)
+        return [product_of_sizes(a, b) if p["name"] == "multiply" else a + b for a, b in zip(*wide, strict=True)]
+    if name == "pick":
+        return [flat[0][i] for i in np.array(p["places"]).ravel().tolist()]
+    if name == "stack":
+        every = list(itertools.chain(*flat))
+        return [every[i] for i in p["places"]]
     if name == "sum of coordinates" and p["over"] == 1:
-        return known[0] * max((len(group) for group in p["groups"]), default=0)
+        return [sum(flat[0][i] for i in group) for group in p["groups"]]
     if name == "times matrix":
-        return known[0] * known[1] * len(step["operands"][1]["value"][0])
-    return None
+        width = len(flat[0])
+        rows = [flat[1][i : i + width] for i in range(0, len(flat[1]), width)]
+        return [sum(itertools.starmap(product_of_sizes, zip(row, flat[0], strict=True))) for row in rows]
+    return [INF] * count
 
 
-def size_of_public(one: Mapping[str, Any]) -> float | None:
+def never_rounded(d: Derivation, number: int) -> list[bool]:
+    """Which coordinates are whole numbers, or whole numbers that were clipped."""
+    fact, step = d.facts[number], d.steps[number]
+    assert isinstance(fact, Total)
+    name, found = step["operation"], [finite(one) for one in whole_sizes(d, number)]
+    if name not in ("not steeper", "negative", "absolute", "pick", "stack"):
+        return found
+    parts = [never_rounded(d, one["step"]) if "step" in one else [True] * np.size(one["value"])
+             for one in step["operands"]]  # fmt: skip
+    if name == "not steeper":
+        before = np.array(parts[0]).reshape(d.facts[step["operands"][0]["step"]].box.shape)
+        own = np.broadcast_to(before, fact.box.shape).ravel().tolist()
+    elif name in ("negative", "absolute"):
+        own = parts[0]
+    else:
+        every = list(itertools.chain(*parts))
+        own = [every[i] for i in np.array(step["parameters"]["places"]).ravel().tolist()]
+    return [a or b for a, b in zip(found, own, strict=True)]
+
+
+def sizes_of_public(one: Mapping[str, Any]) -> list[float]:
     array = np.asarray(one.get("value"))
     if array.dtype.kind not in "biuf":
-        return None
+        return [INF] * array.size
     numbers = [abs(float(x)) for x in array.ravel().tolist()]
-    return max(numbers, default=0.0) if all(finite(x) and x == math.floor(x) for x in numbers) else None
+    return [x if finite(x) and x == math.floor(x) else INF for x in numbers]
+
+
+def whole_entries(d: Derivation, operand: Mapping[str, Any]) -> list[bool]:
+    """Which entries of a record are whole numbers in floats too."""
+    fact, step = d.facts[operand["step"]], d.steps[operand["step"]]
+    if not isinstance(fact, Rows) or kind_of(fact.dtype) not in "biuf":
+        return [False] * fact.box.at.size
+    if kind_of(fact.dtype) in "biu":
+        return [True] * fact.box.at.size
+    same = [finite(a, b) and a == b == math.floor(a) and not gap for a, b, gap in fact.box.flat()]
+    return [a or b for a, b in zip(same, whole_entries_of(d, step, fact), strict=True)]
+
+
+def whole_entries_of(d: Derivation, step: Mapping[str, Any], fact: Rows) -> list[bool]:
+    operation, name, given = step["operation"], step["parameters"].get("name"), step["operands"]
+    none = [False] * fact.box.at.size
+    if operation == "elementwise" and name in ("floor", "ceil", "rint", "trunc", "sign"):
+        return [True] * fact.box.at.size
+    keeping = ("add", "subtract", "multiply", "negative", "positive", "absolute", "fabs", "square", "minimum",
+               "maximum", "fmin", "fmax")  # fmt: skip
+    if (operation == "elementwise" and name in keeping) or operation in ("where", "fill"):
+        found = [True] * fact.box.at.size
+        for one in given[1:] if operation == "where" else given:
+            if "step" in one:
+                own, shape = whole_entries(d, one), d.facts[one["step"]].box.shape
+            else:
+                array = np.asarray(one["value"])
+                own, shape = [finite(x) for x in sizes_of_public(one)], array.shape
+            flags = np.array(own).reshape(shape)
+            flags = flags[0] if flags.ndim > len(fact.box.shape) else flags
+            wide = np.broadcast_to(flags, fact.box.shape).ravel().tolist()
+            found = [a and b for a, b in zip(found, wide, strict=True)]
+        return found
+    if operation in ("select", "drop missing") or (operation == "astype" and np.dtype(fact.dtype).itemsize == 8):
+        return whole_entries(d, given[0])
+    if operation == "index":
+        before = np.array(whole_entries(d, given[0])).reshape(d.facts[given[0]["step"]].box.shape)
+        return np.asarray(before[key_of(step["parameters"]["key"])]).ravel().tolist()
+    if operation == "columns":
+        return [all(all(whole_entries(d, one)) for one in given)] * fact.box.at.size
+    return none
+
+
+def values_of(d: Derivation, number: int | None) -> list[tuple[float, float]]:
+    """Between which numbers each coordinate of a statistic lies, whatever the records are."""
+    assert number is not None
+    fact, step = d.facts[number], d.steps[number]
+    assert isinstance(fact, Total)
+    name, p, shape = step["operation"], step["parameters"], fact.box.shape
+    if name in ("count", "sum", "mean", "groups", "groups of several columns", "bincount", "histogram",
+                "product of columns"):  # fmt: skip
+        if d.records is None:
+            return [(0.0 if a >= 0 else -INF, 0.0 if b <= 0 else INF) for a, b, _ in fact.box.flat()]
+        size = public(d.records).flat()[0]
+        return [multiply(one, size)[:2] for one in fact.box.flat()]
+    parts: list[Box] = []
+    for one in step["operands"]:
+        if "step" in one:
+            inner = d.facts[one["step"]]
+            parts.append(Box([(*ends, False) for ends in values_of(d, one["step"])], inner.box.shape))
+        else:
+            parts.append(public(d.given(one).value))
+    flat = parts[0].flat()
+    nothing = [(-INF, INF)] * fact.box.at.size
+    if name == "move":
+        operate = {"add": add, "subtract": lambda a, b: add(a, minus(b)), "multiply": multiply,
+                   "true_divide": divide}[p["name"]]  # fmt: skip
+        return [one[:2] for one in each(operate, *parts).flat()]
+    if name == "negative":
+        return [minus(one)[:2] for one in flat]
+    if name == "pick":
+        return [flat[i][:2] for i in np.array(p["places"]).ravel().tolist()]
+    if name == "stack":
+        every = [entry for one in parts for entry in one.flat()]
+        return [every[i][:2] for i in p["places"]]
+    if name == "sum of coordinates" and p["over"] == 1:
+        return [functools.reduce(add, (flat[i] for i in group), (0.0, 0.0, False))[:2] for group in p["groups"]]
+    if name == "not steeper":
+        clip = larger if p["name"] in ("maximum", "fmax") else smaller
+        return [one[:2] for one in each(clip, *parts).moved(lambda a: np.broadcast_to(a, shape)).flat()]
+    if name == "absolute":
+        return [absolute(one)[:2] for one in flat]
+    if name in ("rounded", "converted"):
+        before = d.facts[step["operands"][0]["step"]]
+        if kind_of(before.dtype) == "f" and (name == "rounded" or kind_of(fact.dtype) in "iu"):
+            return [(stair(math.floor)((a - 0.25, 0.0, False))[0], stair(math.ceil)((0.0, b + 0.25, False))[1])
+                    for a, b, _ in flat]  # fmt: skip
+        return [one[:2] for one in flat]
+    return nothing
 
 
 def of_one_record(d: Derivation, operands: Iterable[Given]) -> None:
@@ -670,7 +833,9 @@ def table(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     for i, name in enumerate(p["names"]):
         column = d.columns[name]
         missing = column.get("nullable", False)
-        if p["dtype"] == "category":
+        if p["dtype"].startswith("datetime64"):
+            low, high = days_of(column)
+        elif p["dtype"] == "category":
             low = high = 0.0
             values = tuple(column["values"]) if column["type"] == "category" else None
         else:
@@ -680,12 +845,43 @@ def table(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
         entries.append((low, high, missing))
     need(len(p["low"]) == len(p["high"]) == len(p["missing"]) == len(p["names"]), "a bound for each column")
     need(p["single"] is (len(entries) == 1), "one column by itself")
-    if p["dtype"] != "category":
+    if p["dtype"] != "category" and kind_of(p["dtype"]) != "M":
         columns = [d.columns[name] for name in p["names"]]
         listed = columns[0].get("values") if len(columns) == 1 and columns[0]["type"] == "category" else None
         values = None if p["values"] is None else tuple(listed or ())
     need(p["values"] == (None if values is None else list(values)), "the categories of the schema")
     return Rows(Box(entries, () if p["single"] else (len(entries),)), p["dtype"], (), values)
+
+
+def days_of(column: Mapping[str, Any]) -> tuple[float, float]:
+    """The bounds of dates, in days from the year 1."""
+    need(column["type"] == "date", "a column of dates")
+    low, high = column.get("low"), column.get("high")
+    return (-INF if low is None else float(low.toordinal())), (INF if high is None else float(high.toordinal()))
+
+
+def part_of_a_date(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    fact, name = the_rows(operands[0]), p["name"]
+    low, high, missing = fact.box.flat()[0]
+    need(kind_of(fact.dtype) == "M" and not missing and kind_of(p["dtype"]) == "i", "dates of which none is missing")
+    if name == "year":
+        need(finite(low, high), "dates with bounds")
+        ends = [(datetime.date(1, 1, 1) + datetime.timedelta(int(day) - 1)).year for day in (low, high)]
+    else:
+        tops = {"quarter": 4, "month": 12, "week": 53, "day": 31, "dayofyear": 366, "weekday from 1": 7}
+        from_zero = {"dayofweek": 6, "hour": 23, "minute": 59, "second": 59}
+        need(name in tops or name in from_zero, "a part of a date")
+        ends = [1, tops[name]] if name in tops else [0, from_zero[name]]
+    return Rows(fits(Box([(float(ends[0]), float(ends[1]), False)], ()), p["dtype"]), p["dtype"], fact.masks)
+
+
+def comparison_of_dates(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    rows = [the_rows(one) for one in operands]
+    need(all(kind_of(one.dtype) == "M" and one.masks == rows[0].masks for one in rows), "dates of the same records")
+    need(len(rows) == (2 if p["date"] is None else 1) and p["name"] in COMPARING, "a comparison of two dates")
+    if p["date"] is not None:
+        datetime.datetime.fromisoformat(p["date"])
+    return Rows(Box([(0.0, 1.0, False)], ()), "bool", rows[0].masks)
 
 
 def ends_of(column: Mapping[str, Any]) -> tuple[float, float]:
@@ -737,7 +933,8 @@ def elementwise(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> F
     boxes, decided = [], True
     for one in operands:
         if isinstance(one.fact, Rows):
-            need(is_number(one.fact) or name in (*COMPARING, "isnan"), f"{name} of numbers")
+            texts = one.fact.dtype == "category" and name in (*COMPARING, "isnan")
+            need(is_number(one.fact) or texts, f"{name} of numbers")
             boxes.append(one.fact.box)
             decided = decided and one.fact.dtype in (("bool",) if name in JOINING else ("bool", "int64", "float64"))
             continue
@@ -807,7 +1004,7 @@ def compared_cell(name: str, operands: list[Given]) -> Cell | None:
     fact, value = (operands[0].fact, operands[1].value) if first else (operands[1].fact, operands[0].value)
     array = np.asarray(value)
     assert fact is not None
-    if fact.box.shape != () or array.size != 1:
+    if fact.box.shape != () or array.size != 1 or fact.dtype in ("float16", "float32"):
         return None
     one = array.ravel().tolist()[0]
     if isinstance(one, int | float) and (one != one or abs(one) > 2.0**53):
@@ -915,6 +1112,9 @@ def isin(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, values = the_rows(operands[0]), operands[1].value
     values = values.tolist() if isinstance(values, np.ndarray) else values
     need(all(one is not None and one == one for one in values), "values of which none is missing")
+    numeric = all(isinstance(one, bool | int | float) for one in values)
+    need(fact.dtype == "category" or numeric, "numbers among numbers")
+    need(kind_of(fact.dtype) != "M", "no dates")
     of_one_record(d, operands)
     support = None
     if fact.box.shape == () and operands[0].number is not None:
@@ -1079,8 +1279,14 @@ def remainder(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
 def mapped(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, found = the_rows(operands[0]), operands[1].value
     need(isinstance(found, dict) and found, "a public dictionary")
+    need(all(one is not None and one == one for one in found), "keys of which none is missing")
+    need(kind_of(fact.dtype) != "M", "no dates")
     of_one_record(d, operands)
-    gaps = not (fact.values is not None and all(one in found for one in fact.values)
+    possible: Iterable[Any] | None = fact.values
+    if possible is None and fact.dtype == "int64" and fact.box.shape == ():
+        low, high, _ = fact.box.flat()[0]
+        possible = range(int(low), int(high) + 1) if 0 <= high - low <= 1000 else None
+    gaps = not (possible is not None and all(one in found for one in possible)
                 and not any(one[2] for one in fact.box.flat()))  # fmt: skip
     results = list(found.values())
     if fact.values is not None and all(isinstance(one, int | float) for one in results):
@@ -1096,6 +1302,7 @@ def mapped(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
 def digitized(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, edges = the_rows(operands[0]), np.asarray(operands[1].value)
     need(not any(one[2] for one in fact.box.flat()) and (np.diff(edges) > 0).all(), "increasing edges, and no gaps")
+    need(kind_of(fact.dtype) != "M", "no dates")
     of_one_record(d, operands)
     edges = edges.astype(np.float64)
 
@@ -1154,15 +1361,14 @@ def total(one: Given) -> Total:
     return one.fact
 
 
-def summed(fact: Rows, box: Box, dtype: str, supports: Iterable[Support], norm: Any = None) -> Total:
+def summed(d: Derivation, fact: Rows, box: Box, dtype: str, supports: Iterable[Support], norm: Any = None) -> Total:
     need(not any(one[2] or endless(one) for one in box.flat()), "a sum of numbers that are bounded, without gaps")
     kind = np.dtype(dtype)
     most = float(np.iinfo(kind).max) if kind.kind in "iu" else float(np.finfo(kind).max) if kind.kind == "f" else 0.0
     largest = max((max(abs(a), abs(b)) for a, b, _ in box.flat()), default=0.0)
     need(kind.itemsize >= 8 and largest * MOST_RECORDS <= most, f"a sum that {dtype} holds")
-    if fact.masks:
-        box = each(lambda a: (min(a[0], 0.0), max(a[1], 0.0), False), box)
-    return Total(box, tuple(supports), dtype, norm)
+    need(kind.kind != "u" or all(one[0] >= 0 for one in box.flat()), "a sum that does not fall below 0")
+    return Total(d.selected(fact, box), tuple(supports), dtype, norm)
 
 
 def sum_of(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Total:
@@ -1177,8 +1383,8 @@ def sum_of(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Total:
         whole = entries[0]
         for one in entries[1:]:
             whole = add(whole, one)
-        return summed(fact, Box([whole], ()), p["dtype"], [support])
-    return summed(fact, box, p["dtype"], [support] * box.at.size, fact.norm)
+        return summed(d, fact, Box([whole], ()), p["dtype"], [support])
+    return summed(d, fact, box, p["dtype"], [support] * box.at.size, fact.norm)
 
 
 def mean(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
@@ -1194,43 +1400,65 @@ def mean(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
 def count(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact = the_rows(operands[0])
     shape = fact.box.shape if p["each"] else ()
-    left_out = bool(fact.masks) or (p["present"] and any(one[2] for one in fact.box.flat()))
     size = math.prod(shape)
-    return Total(Box([(0.0 if left_out else 1.0, 1.0, False)] * size, shape), (d.masked(fact),) * size, "int64")
+    box = d.selected(fact, Box([(1.0, 1.0, False)] * size, shape))
+    if p["present"] and any(one[2] for one in fact.box.flat()):
+        box = each(lambda a: (0.0, a[1], False), box)
+    return Total(box, (d.masked(fact),) * size, "int64")
 
 
-def each_cell(weights: Rows | None, size: int) -> Box:
-    if weights is None:
-        return Box([(0.0, 1.0, False)] * size, (size,))
-    need(weights.box.shape == () and is_number(weights), "one weight for each record")
-    low, high, missing = weights.box.flat()[0]
-    return Box([(min(low, 0.0), max(high, 0.0), missing)] * size, (size,))
+def each_cell(weights: Rows | None, reached: Sequence[bool]) -> Box:
+    low, high, missing = 0.0, 1.0, False
+    if weights is not None:
+        need(weights.box.shape == () and is_number(weights), "one weight for each record")
+        low, high, missing = weights.box.flat()[0]
+        low, high = min(low, 0.0), max(high, 0.0)
+    return Box([(low, high, missing) if one else (0.0, 0.0, missing) for one in reached], (len(reached),))
+
+
+def reaches(key: Rows, cell: Cell) -> bool:
+    """Whether some entry may lie in a cell, by what is known of the column."""
+    if key.box.shape != () or key.box.flat()[0][2]:
+        return True
+    if key.values is not None:
+        return any(lies_in(one, cell) for one in key.values)
+    if not is_number(key):
+        return True
+    low, high, _ = key.box.flat()[0]
+    if cell.values is not None:
+        return any(not isinstance(one, int | float) or one != one or low <= one <= high for one in cell.values)
+    below = cell.high < low or (cell.high == low and not cell.high_in)
+    above = cell.low > high or (cell.low == high and not cell.low_in)
+    return not below and not above
 
 
 def groups(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     key = the_rows(operands[0])
+    need(kind_of(key.dtype) != "M", "no dates")
     rows = rows_of([one for one in operands[:2] if one.fact is not None])
     need(operands[0].number is not None, "a column")
     of_one_record(d, operands[:1])
     assert operands[0].number is not None
     supports = [both(d.masked(key), {operands[0].number: Cell(frozenset([one]))}) for one in p["values"]]
-    return summed(key, each_cell(rows[1] if len(rows) > 1 else None, len(supports)), p["dtype"], supports)
+    reached = [reaches(key, Cell(frozenset([one]))) for one in p["values"]]
+    return summed(d, key, each_cell(rows[1] if len(rows) > 1 else None, reached), p["dtype"], supports)
 
 
 def groups_of_several(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     size, rows = p["keys"], rows_of(operands)
     need(type(size) is int and len(rows) == len(operands) and size <= len(rows) <= size + 1, "columns of records")
-    need(all(one.box.shape == () for one in rows[:size]), "one value of each column")
+    need(all(one.box.shape == () and kind_of(one.dtype) != "M" for one in rows[:size]), "one value of each column")
     of_one_record(d, operands[:size])
-    supports = []
+    supports, reached = [], []
     for label in p["values"]:
         need(len(label) == size, "a value of each column")
+        reached.append(all(reaches(key, Cell(frozenset([one]))) for key, one in zip(rows, label, strict=False)))
         support = d.masked(rows[0])
         for one, value in zip(operands, label, strict=False):
             assert one.number is not None
             support = both(support, {one.number: Cell(frozenset([value]))})
         supports.append(support)
-    return summed(rows[0], each_cell(rows[size] if len(rows) > size else None, len(supports)), p["dtype"], supports)
+    return summed(d, rows[0], each_cell(rows[size] if len(rows) > size else None, reached), p["dtype"], supports)
 
 
 def bincount(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
@@ -1253,7 +1481,8 @@ def histogram(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
     cells = [Cell(None, a, b, high_in=i == len(edges) - 2) for i, (a, b) in enumerate(itertools.pairwise(edges))]
     supports = [both(d.masked(rows[0]), {operands[0].number: cell}) for cell in cells]
     weights = operands[1].fact if len(operands) > 1 else None
-    return summed(key, each_cell(weights if isinstance(weights, Rows) else None, len(cells)), p["dtype"], supports)
+    reached = [reaches(key, cell) for cell in cells]
+    return summed(d, key, each_cell(weights if isinstance(weights, Rows) else None, reached), p["dtype"], supports)
 
 
 def product_of_columns(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
@@ -1265,7 +1494,7 @@ def product_of_columns(d: Derivation, operands: list[Given], p: Mapping[str, Any
         for j, b in enumerate(other.box.flat()):
             entries.append(square(a) if same and i == j else multiply(a, b))
     box = Box(entries, (*one.box.shape, *other.box.shape))
-    return summed(one, box, p["dtype"], [d.masked(one)] * len(entries))
+    return summed(d, one, box, p["dtype"], [d.masked(one)] * len(entries))
 
 
 Part = tuple[float, float, Support]
@@ -1403,7 +1632,7 @@ def sum_along(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
 
 
 def times_matrix(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
-    flat = parts_of(total(operands[0]))
+    flat = parts_of(held(total(operands[0])))
     parts = []
     for row in np.asarray(operands[1].value, dtype=np.float64):
         need(len(row) == len(flat) and np.isfinite(row).all(), "a number for each coordinate")
@@ -1413,30 +1642,70 @@ def times_matrix(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> 
     return held(of_parts(parts, p["shape"], "float64"))
 
 
+def differences_alone(d: Derivation, support: Support) -> bool:
+    """Whether only how far two records are apart counts: one goes and another comes, and each moves the statistic."""
+    return d.replace and not support
+
+
 def not_steeper(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact, value = total(operands[0]), np.asarray(operands[1].value, dtype=np.float64)
-    need(not np.isnan(value).any() and p["name"] in ("maximum", "minimum"), "a public bound")
-    wide = spread(fact, np.broadcast_shapes(fact.box.shape, value.shape))
-    box = each(lambda a: (min(a[0], 0.0), max(a[1], 0.0), False), wide.box)
-    norm = fact.norm if wide.box.shape == fact.box.shape else None
-    return held(Total(box, wide.supports, p["dtype"], norm))
+    need(not np.isnan(value).any() and p["name"] in ("maximum", "minimum", "fmax", "fmin"), "a public bound")
+    shape = np.broadcast_shapes(fact.box.shape, value.shape)
+    wide = spread(fact, shape)
+    sign = 1 if p["name"] in ("maximum", "fmax") else -1
+    inner = Box([(*ends, False) for ends in values_of(d, operands[0].number)], fact.box.shape)
+    inner = inner.moved(lambda a: np.broadcast_to(a, shape))
+    bounds = np.broadcast_to(value, shape).ravel().tolist()
+    ends = []
+    for move, support, (low, high, _), bound in zip(wide.box.flat(), wide.supports, inner.flat(), bounds, strict=True):
+        least, most = (low, high) if sign > 0 else (-high, -low)
+        if least >= sign * bound:
+            ends.append(move)
+        elif most <= sign * bound:
+            ends.append((0.0, 0.0, False))
+        elif differences_alone(d, support):
+            ends.append(move)
+        else:
+            ends.append((min(move[0], 0.0), max(move[1], 0.0), False))
+    norm = fact.norm if shape == fact.box.shape else None
+    return held(Total(Box(ends, shape), wide.supports, p["dtype"], norm))
 
 
 def absolute_of(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
-    fact = total(operands[0])
-    return held(fact._replace(box=each(lambda a: (-max(abs(a[0]), abs(a[1])), max(abs(a[0]), abs(a[1])), False),
-                                       fact.box)))  # fmt: skip
+    fact, ends = total(operands[0]), []
+    for move, support, (low, high) in zip(fact.box.flat(), fact.supports, values_of(d, operands[0].number),
+                                          strict=True):  # fmt: skip
+        if low >= 0 or differences_alone(d, support):
+            ends.append(move)
+        elif high <= 0:
+            ends.append(minus(move))
+        else:
+            far = max(abs(move[0]), abs(move[1]))
+            ends.append((-far, far, False))
+    return held(fact._replace(box=Box(ends, fact.box.shape)))
 
 
 def rounded(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
     fact = total(operands[0])
-    if whole_size(d, operands[0].number) is not None:
-        return held(fact._replace(dtype=p["dtype"]))
-
-    def ends(a: Entry) -> Entry:  # floor and ceil of a sum that two tables round by less than 1/2 each
-        return min(float(math.floor(a[0])), 0.0) - 1, max(float(math.ceil(a[1])), 0.0) + 1, False
-
-    return held(Total(each(ends, fact.box), ({},) * len(fact.supports), p["dtype"]))
+    sizes = whole_sizes(d, operands[0].number)
+    assert operands[0].number is not None
+    same = never_rounded(d, operands[0].number)
+    parts: list[Part] = []
+    for (low, high, support), size, exact in zip(parts_of(fact), sizes, same, strict=True):
+        far = F(0) if exact else F(1, 2)  # two sums that are rounded by less than 1/4 each, for each of two tables
+        left = support if exact else {}
+        if finite(size):
+            parts.append((low, high, support))
+            continue
+        low, high = (min(low, 0.0), max(high, 0.0)) if support else (low, high)
+        if differences_alone(d, left):
+            first = math.floor(F(low))
+            parts.append((float(first), float(first + math.ceil(F(high) - F(low) + far)), left))
+        else:
+            least, most = math.floor(F(low) - far), math.ceil(F(high) + far)
+            parts.append((float(min(least, 0)), float(max(most, 0)), left))
+    norm = fact.norm if all(map(finite, sizes)) else None
+    return held(of_parts(parts, fact.box.shape, p["dtype"])._replace(norm=norm))
 
 
 def converted(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
@@ -1446,7 +1715,29 @@ def converted(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fac
     return held(fact._replace(dtype=p["dtype"]))
 
 
+def in_32_bits(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    fact = total(operands[0])
+    need(counts(d, operands[0].number), "counts of records")
+    return fact._replace(dtype="uint32")
+
+
+def counts(d: Derivation, number: int | None) -> bool:
+    """Whether a statistic is of numbers of records."""
+    need(number is not None, "a statistic")
+    assert number is not None
+    step = d.steps[number]
+    before = [one.get("step") for one in step["operands"]]
+    if step["operation"] in ("stack", "pick"):
+        return all(one is not None and counts(d, one) for one in before)
+    weights = {"sum": 0, "groups": 1, "groups of several columns": step["parameters"].get("keys", 0)}
+    if step["operation"] not in weights:
+        return bool(step["operation"] == "count")
+    summed = [d.facts[one] for one in before[weights[step["operation"]] :]]
+    return all(isinstance(one, Rows) and one.dtype == "bool" for one in summed)
+
+
 def from_the_largest(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    need(kind_of(total(operands[0]).dtype) != "u", "scores with a sign")
     return total(operands[0])._replace(up_to_a_shift=True)
 
 
@@ -1480,6 +1771,8 @@ RULES: dict[str, tuple[Callable[..., Fact], str]] = {
     "index": (index, "key"), "astype": (astype, "dtype"), "fill": (fill, "dtype"), "fill null": (fill_null, "dtype"),
     "fill nan": (fill_nan, "dtype"), "drop missing": (drop_missing, ""),
     "remainder": (remainder, "dtype"), "map": (mapped, "dtype"), "digitize": (digitized, "right"),
+    "part of a date": (part_of_a_date, "dtype name"), "comparison of dates": (comparison_of_dates, "date name"),
+    "in 32 bits": (in_32_bits, ""),
     "along the row": (along_the_row, "axis dtype keepdims name"), "row times matrix": (row_times_matrix, "dtype"),
     "columns": (side_by_side, "dtype new"), "sum": (sum_of, "all dtype"), "mean": (mean, "all dtype"),
     "count": (count, "each present"), "groups": (groups, "dtype values"),

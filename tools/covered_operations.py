@@ -16,9 +16,12 @@ from dpverdict.audit.tracing.handles import draws, functions, histograms
 from dpverdict.audit.tracing.handles.arrays import FUNCTIONS, methods
 from dpverdict.audit.tracing.handles.frames import functions as frame_functions
 from dpverdict.audit.tracing.handles.frames.frames import FollowedFrame
+from dpverdict.audit.tracing.handles.frames.polars_frames import COVERED as POLARS_NODES
+from dpverdict.audit.tracing.handles.frames.polars_frames import PolarsFrame
 from dpverdict.audit.tracing.handles.frames.series import FollowedSeries
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
+from dpverdict.audit.tracing.rules.dates import PARTS
 
 PAGE: Final = Path(__file__).parents[1] / "docs/reference_tracing.md"
 BEGIN, END = "<!-- covered: begin -->", "<!-- covered: end -->"
@@ -65,6 +68,12 @@ def tables() -> str:
                 "`size`, `count`, `sum` and `agg` of these, then `.reindex(public_labels, fill_value=0)`",
             ),
             ("pandas: functions", ", ".join(f"`pd.{name}`" for name in sorted(frame_functions._OWN))),
+            ("polars: a frame", public(PolarsFrame)),
+            ("polars: groups", "`agg` of `pl.len()`, `count()` and `sum()`, `len`, `value_counts` of a series, then "
+             '`pl.DataFrame({"city": [...]}).join(counts, on="city", how="left", maintain_order="left").fill_null(0)`'),
+            ("polars: expressions", ", ".join(f"`{name}`" for name in sorted(POLARS_NODES))),
+            ("dates", "`.dt` of pandas and polars: the year and " + ", ".join(f"`{name}`" for name in PARTS)
+             + "; comparisons with public dates, and of two columns"),
             ("random numbers", ", ".join(f"`{name}`" for name in laws) + " of `numpy.random` (`rand`, `random` and "
              "`uniform` for a Poisson sample alone); "
              + ", ".join(f"`random.{name}`" for name in sorted(draws._PLAIN_DRAWS))

@@ -1,4 +1,4 @@
-"""Make the gallery: reports of every kind as pages, from audits that run now. Nothing of it is kept in the repository.
+"""Make the gallery: reports of every kind as pages, from commands that run now. None is kept in the repository.
 
 python tools/gallery.py           into build/site/gallery; tools/site.py calls it too
 """
@@ -6,107 +6,60 @@ python tools/gallery.py           into build/site/gallery; tools/site.py calls i
 from __future__ import annotations
 
 import runpy
+import shutil
 import tempfile
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
-from dpverdict.audit.reports.html import render_html
-from dpverdict.audit.runs.audits import Sampling, audit_callable, audit_mechanism
-from dpverdict.audit.runs.plans.packet import packet_fields, render_packet_html
-from dpverdict.audit.runs.plans.plan import read_plan
-from dpverdict.audit.runs.plans.renderings import render_plan_html
-from dpverdict.audit.runs.plans.run import open_journal, run_plan
-from dpverdict.audit.trials.catalogue import find_white_box
-from dpverdict.mechanisms import CorrelatedGaussian, NeighbourPair, broken, parse_guarantee
-from dpverdict.mechanisms.core.neighbours import parse_adjacency
-from dpverdict.proofs import statements
-from dpverdict.proofs.ledger.html import render_html as render_ledger
-from dpverdict.proofs.ledger.ledger import make_ledger
-
 ROOT: Final = Path(__file__).parents[1]
-SAMPLING: Final = Sampling(samples=20_000, error_probability=1e-6, seed=1)
+EXACT: Final = "audit dp-sgd --noise-multiplier 1 --rate 0.1 --steps 10 --sampling shuffle --adjacency replace-one"
+OWN: Final = "audit examples/own_function/release.py:{} --schema examples/own_function/patients.toml --claim eps=1"
+TESTED: Final = "audit examples/release.py:{} --neighbours examples/pair.npz --claim eps=1 --samples 20000 --seed 1"
+TRAINED: Final = "--records 1000 --noise-multiplier 1 --steps 200 --delta 1e-5 --seed 1"
 
-
-def certified() -> str:
-    """Correlated noise keeps its claim."""
-    command = "dpverdict audit correlated-gaussian --dim 20 --mu 1 --samples 20000 --seed 1"
-    return render_html(audit_mechanism(CorrelatedGaussian(dim=20, mu=1), None, sampling=SAMPLING, command=command))
-
-
-def refuted() -> str:
-    """A printed misprint: the variance where the standard deviation belongs."""
-    command = "dpverdict audit broken:M3 --dim 5 --mu 1 --samples 20000 --seed 1"
-    return render_html(audit_mechanism(broken.by_name("M3").make(5, 1), None, sampling=SAMPLING, command=command))
-
-
-def random_direction() -> str:
-    """R1SMG: the published claim is false; its curves are drawn through certified dots."""
-    mechanism, _ = find_white_box("rank1-gaussian", {"dim": "10", "epsilon": "1", "delta": "1e-6"})
-    command = "dpverdict audit rank1-gaussian --dim 10 --epsilon 1 --delta 1e-6 --samples 20000 --seed 1"
-    return render_html(audit_mechanism(mechanism, None, sampling=SAMPLING, command=command))
-
-
-def black_box() -> str:
-    """A function of one's own, not refuted: inconclusive."""
-    example = runpy.run_path(str(ROOT / "examples" / "release.py"))
-    dataset, neighbour = example["neighbours"]()
-    pair = NeighbourPair(dataset=dataset, neighbour=neighbour, adjacency=parse_adjacency("add-or-remove-one"))
-    claim = parse_guarantee("eps=1")
-    name = "examples/release.py:noisy_counts"
-    return render_html(audit_callable(example["noisy_counts"], claim, neighbours=pair, sampling=SAMPLING, name=name))
-
-
-@cache
-def finished_plan() -> tuple[str, str]:
-    """The plan of the tutorial: its page, and that of its packet."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for file in ("plan.toml", "release.py"):
-            (folder / file).write_bytes((ROOT / "examples" / file).read_bytes())
-        dataset, neighbour = runpy.run_path(str(folder / "release.py"))["neighbours"]()
-        np.savez(folder / "pair.npz", dataset=dataset, neighbour=neighbour)
-        path = folder / "plan.toml"
-        with open_journal(path, folder / "journal") as kept:
-            result = run_plan(read_plan(path), kept)
-        return render_plan_html(result), render_packet_html(packet_fields(result, path))
-
-
-def plan() -> str:
-    """The plan of the tutorial."""
-    return finished_plan()[0]
-
-
-def packet() -> str:
-    """What those who decide get of that plan."""
-    return finished_plan()[1]
-
-
-def ledger() -> str:
-    """One section of a paper, statement by statement."""
-    chosen = [one for one in statements() if one.paper == "lebeda2024" and one.number.startswith("lem3")]
-    return render_ledger(make_ledger(chosen))
-
-
-PAGES: Final[dict[str, Callable[[], str]]] = {
-    "certified.html": certified,
-    "refuted.html": refuted,
-    "random_direction.html": random_direction,
-    "black_box.html": black_box,
-    "plan.html": plan,
-    "packet.html": packet,
-    "ledger.html": ledger,
+PAGES: Final[dict[str, str]] = {
+    "certified.html": "audit correlated-gaussian --dim 20 --mu 1 --samples 20000 --seed 1",
+    "refuted.html": "audit broken:M3 --dim 5 --mu 1 --samples 20000 --seed 1",
+    "random_direction.html": "audit rank1-gaussian --dim 10 --epsilon 1 --delta 1e-6 --samples 20000 --seed 1",
+    "training.html": f"{EXACT} --claim 'eps=7.6, delta=1e-5' --no-test",
+    "function.html": OWN.format("mean_cost"),
+    "function_refuted.html": OWN.format("second_try"),
+    "function_not_covered.html": f"{OWN.format('first_try')} --no-test",
+    "black_box.html": TESTED.format("noisy_counts"),
+    "black_box_refuted.html": TESTED.format("forgetful_counts"),
+    "table_search.html": "audit examples/own_function/release.py:second_try --data examples/patients.csv "
+    "--schema examples/own_function/patients.toml --claim eps=1 --samples 2000 --search-time 5 --seed 1",
+    "risk.html": "audit gaussian --sigma 4.3 --sensitivity 1 --dim 2 --adjacency add-or-remove-one --no-test "
+    "--base-rate 0.001",
+    "compare.html": "compare laplace gaussian correlated-gaussian --dim 10 --claim 'eps=1, delta=1e-6' "
+    "--base-rate 0.001",
+    "batches.html": f"audit-sampler examples/loaders.py:weighted --sampling poisson --rate 0.05 {TRAINED}",
+    "plan.html": "run examples/plan.toml --packet packet",
+    "packet.html": "",  # of the same plan
+    "ledger.html": "prove lebeda2024 --statement 3.1",
 }
+"""The pages, and the commands of dpverdict that write them with --report."""
+
+TABLE: Final = "age,city,cost\n" + "".join(
+    f"{20 + 3 * i},{('Bonn', 'Oslo', 'Rome')[i % 3]},{100 * i}\n" for i in range(20)
+)
 
 
 def write(folder: Path) -> None:
     """Write every page of the gallery."""
+    run = runpy.run_path(str(ROOT / "tools" / "transcripts.py"))["run"]
     folder.mkdir(parents=True, exist_ok=True)
-    for name, page in PAGES.items():
-        (folder / name).write_text(page(), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        shutil.copytree(ROOT / "examples", work / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+        run("python examples/release.py examples/pair.npz", work)
+        (work / "examples" / "patients.csv").write_text(TABLE, encoding="utf-8")
+        for page, command in PAGES.items():
+            if command:
+                run(f"dpverdict {command} --report {page}", work)
+            else:
+                shutil.move(work / "packet" / page, work / page)
+            shutil.copy(work / page, folder / page)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Make the pictures of the pages: the terminal output as SVG, the report as a PNG taken in headless Chromium.
+"""Make the pictures of the pages: a report as a PNG taken in headless Chromium.
 
-Usage: python tools/pictures.py                   those in docs/pictures
+Usage: python tools/pictures.py                   that in docs/pictures
        python tools/pictures.py --gallery FOLDER  of every page of the gallery that tools/site.py made
 """
 
@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import argparse
 import base64
-import io
 import runpy
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.text import Text
-
 from dpverdict.audit.reports.html import write_html
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.terminal import print_report
 from dpverdict.audit.runs.audits import Sampling, audit_mechanism
 from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 ALL = "pictures.html"
-LINES = 44  # of the terminal output, from the top
 CHROMIUM = [
     "chromium",
     "--headless",
@@ -47,17 +41,6 @@ def refuted() -> Report:
     sampling = Sampling(samples=100_000, error_probability=1e-6, seed=1)
     command = "dpverdict audit correlated-gaussian --dim 100 --mu 1 --claim mu=0.95 --seed 1"
     return audit_mechanism(CorrelatedGaussian(dim=100, mu=1), GaussianDP("0.95"), sampling=sampling, command=command)
-
-
-def terminal(report: Report) -> str:
-    """The first lines of the terminal output as SVG."""
-    coloured = io.StringIO()
-    console = Console(file=coloured, width=100, force_terminal=True, color_system="truecolor")
-    print_report(report, console, details=False)
-    shown = Text.from_ansi("\n".join(coloured.getvalue().splitlines()[:LINES]))
-    console = Console(record=True, width=100, file=io.StringIO())
-    console.print(shown)
-    return console.export_svg(title=report.command or "dpverdict")
 
 
 def page(report: Report, target: Path) -> None:
@@ -112,7 +95,6 @@ def main() -> None:
         return
     PICTURES.mkdir(exist_ok=True)
     shown = refuted()
-    (PICTURES / "terminal.svg").write_text(terminal(shown), encoding="utf-8")
     page(shown, PICTURES / "report.png")
 
 

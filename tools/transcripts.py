@@ -158,7 +158,7 @@ def main() -> int:
     for page, text in pages.items():
         new = made[page]
         if "--benchmarks" in sys.argv:
-            new = MEASURED.sub(lambda m: m["mark"] + output(m["command"], 100) + "```", new)
+            new = MEASURED.sub(lambda m: m["mark"] + output(m["command"], 200) + "```", new)
         if new != text:
             stale.append(str(page.relative_to(ROOT)))
             if "--check" not in sys.argv:

@@ -10,8 +10,9 @@ import json
 import math
 import textwrap
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Final, final
 
@@ -19,18 +20,21 @@ import numpy as np
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.calibrate import Calibration, calibrate
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, curves_of
-from dpverdict.audit.reports.html import render, style_sheet
+from dpverdict.audit.reports.figures import compared
+from dpverdict.audit.reports.html import render_answer
+from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.trials.catalogue import class_named, find_mechanism, option, takes
 from dpverdict.balls import Real
-from dpverdict.cards import FLOOR, Curves, ThroughPoints, picture
+from dpverdict.cards import FLOOR, Curves, ThroughPoints
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.numerics.roots import rounded_up
 from dpverdict.numerics.stages import begin_stage
-from dpverdict.numerics.text import at_least, at_most, exact_text, whole_number
+from dpverdict.numerics.text import at_least, at_most, exact_text, time_stamp, whole_number
 from dpverdict.risk import Risk, checked_base_rate
 
 MOST_MECHANISMS: Final = 12
@@ -174,29 +178,54 @@ class MechanismComparison:
     def page(self) -> str:
         """The table and the curves as one HTML page that loads nothing."""
         curves = [_drawn(one) for one in self.kept]
-        rows = [
+        least = self.kept[0] if self.kept else None
+        return render_answer(
+            brand="comparison",
+            status=(Status.INCONCLUSIVE if self.failed else Status.CERTIFIED).name,
+            subject="The least noise",
+            verb="that keeps",
+            claim=self.claim.describe(),
+            answer="None of them was found to keep it."
+            if least is None
+            else f"The smallest error is that of {least.name}: {least.standard_deviation:.4g} in one number.",
+            sections=tuple(self._sections()),
+            figures=compared(curves, curves_of(self.claim, "the claim")) if curves else (),
+            created=time_stamp(datetime.now(UTC)),
+            closing="Noise is certified to keep the claim; errors are means over releases, and certify nothing.",
+        )
+
+    def _sections(self) -> Iterator[Section]:
+        header = ("mechanism", "noise", "error", "l1", "l2", "linf")
+        rows = tuple(
             (
                 one.name,
                 f"{one.parameter.replace('_', ' ')} {_rounded_noise(one)}",
                 *(f"{number:.4g}" for number in (one.standard_deviation, *one.errors)),
-                one.statement,
             )
             for one in self.kept
-        ]
-        shown = render(
-            "comparison.html.j2",
-            style=style_sheet(),
-            claim=self.claim.describe(),
-            given=", ".join(f"{name} {value}" for name, value in self.given.items()),
-            header=("mechanism", "noise", "error", "l1", "l2", "linf", "certified"),
-            rows=rows,
-            failed=self.failed,
-            notes=(*self._about_errors(), *self.notes),
-            risks={name: risk.sentences() for name, risk in self.risks.items()},
-            drawing=picture([*curves, curves_of(self.claim, "the claim")]) if curves else "",
-            versions=software_versions(),
         )
-        return shown + "\n"
+        yield Section(
+            anchor="mechanisms",
+            title="Mechanisms",
+            evidence=EvidenceKind.NONE,
+            text=(*self._about_errors(), *self.notes),
+            tables=(Table(header=header, rows=rows),) if rows else (),
+        )
+        if self.failed:
+            yield Section(
+                anchor="failed", title="Left out", evidence=EvidenceKind.NONE, tables=(facts(dict(self.failed)),)
+            )
+        if self.kept:
+            said = {one.name: one.statement for one in self.kept}
+            yield Section(
+                anchor="certified", title="What is certified", evidence=EvidenceKind.EXACT, tables=(facts(said),)
+            )
+        if self.risks:
+            said = {name: " ".join(risk.sentences()) for name, risk in self.risks.items()}
+            yield Section(anchor="risk", title="Risk", evidence=EvidenceKind.NONE, tables=(facts(said),))
+        named = {"claim": self.claim.describe(), **self.given}
+        named["versions"] = ", ".join(f"{name} {version}" for name, version in software_versions().items())
+        yield Section(anchor="given", title="What was given", evidence=EvidenceKind.NONE, tables=(facts(named),))
 
 
 _ALPHAS: Final = (1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.07, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95, 0.999)

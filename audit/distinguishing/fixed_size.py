@@ -44,11 +44,13 @@ from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import Neighbours, adjacency_name, array_pair, as_pair
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.stages import shown_in_a_notebook, tell_progress
 
 FEWEST_TRIALS: Final = 50
 """Per dataset, of any test."""
 
 
+@shown_in_a_notebook("test on releases")
 def distinguish(
     mechanism: AnyMechanism,
     neighbours: Neighbours,
@@ -89,7 +91,7 @@ def distinguish(
     claim = as_guarantee(claim)
     level = checked_delta(delta, claim)
     p, q = samplers(mechanism, neighbours, seed, grid)
-    progress = progress or _report_nothing
+    progress = progress or tell_progress
     given = None if score is None else as_score(score)
     claimed = claimed_score(mechanism, neighbours) if given is None else None
 
@@ -239,7 +241,3 @@ def checked_delta(delta: Exact | None, claim: Guarantee) -> float | None:
 def _progress_of_part(progress: Progress, before: int, total: int) -> Progress:
     """Progress of one stream as a part of both sides of the audit."""
     return lambda done, _: progress(before + done, 2 * total)
-
-
-def _report_nothing(_done: int, _total: int) -> None:
-    pass

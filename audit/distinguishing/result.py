@@ -14,9 +14,10 @@ from typing import Final, Literal, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.audit.losses.base import curves_of
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.statistics.joint_test import Counts, Order
-from dpverdict.cards import card
+from dpverdict.cards import Curves, card
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import at_least, rounded_text
@@ -26,6 +27,9 @@ DOUBLE_MODE: Final = (
     "counts; nothing was searched for in their low bits"
 )
 RECORDED_MODE: Final = "recorded: the scores are those that were given; no mechanism was run"
+
+_LARGEST_EXPONENT: Final = 700.0
+"""Whose exponential is a float64."""
 
 CONTRADICTS: Final = "contradicts the claim"
 COMPATIBLE: Final = "does not contradict the claim"
@@ -309,7 +313,24 @@ class DistinguishingTest:
             claim=self.claim.describe(),
             answer=self.answer,
             evidence={"statistical": self.key_facts()},
+            curves=[*self._measured(), curves_of(self.claim, None)],
         )
+
+    def _measured(self) -> list[Curves]:
+        """What the rectangles say of both curves: beta is at most, and delta at least what is drawn.
+
+        The trade-off function is convex: between two points that lie above it, so does their chord.
+        """
+        alphas, betas = self.region.alpha_upper, self.region.beta_upper
+        order = np.argsort(alphas, kind="stable")
+        x, y = np.concatenate([[0.0], alphas[order], [1.0]]), np.concatenate([[1.0], betas[order], [0.0]])
+
+        def delta(epsilons: Array) -> Array:
+            growth = np.exp(np.minimum(epsilons, _LARGEST_EXPONENT))
+            least: Array = np.max(1 - y[:, None] - growth * x[:, None], axis=0)
+            return np.maximum(least, 0.0)
+
+        return [Curves(label="measured: no better than this", beta=lambda at: np.interp(at, x, y), delta=delta)]
 
     def to_dict(self) -> dict[str, object]:
         """The result as JSON-ready data: no NaN; an infinite threshold is the string "inf" or "-inf"."""

@@ -54,6 +54,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import Neighbours
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.stages import in_a_notebook, say_in_a_notebook, shown_in_a_notebook, tell_progress
 from dpverdict.numerics.text import rounded_text
 
 Block = tuple[Batch, Batch]
@@ -268,6 +269,7 @@ class SequentialTest:
         )
 
 
+@shown_in_a_notebook("test on pairs of releases")
 def distinguish_sequentially(
     mechanism: AnyMechanism,
     neighbours: Neighbours,
@@ -282,6 +284,9 @@ def distinguish_sequentially(
     progress: Progress | None = None,
 ) -> SequentialTest:
     """Draw pairs until the claim is refuted, or until ``most_samples`` were drawn in all; then it may be resumed.
+
+    What it found holds whenever one stops to look. So a test that is interrupted while it draws in a notebook returns
+    what it found so far; anywhere else KeyboardInterrupt passes.
 
     Args:
         mechanism: what is run, see `dpverdict.audit.trials.run`; its outputs must not depend on earlier ones.
@@ -338,7 +343,13 @@ def distinguish_sequentially(
             first = stream.first(training, start) if training else None
             learned = [] if first is None else _learn_from_earlier(first, p, payoff, given)
             by_name, trained = {one.name: one for one in [*([known] if known else []), *learned]}, training
-        of_p, of_q = stream.draw(start, size)
+        try:
+            of_p, of_q = stream.draw(start, size)
+        except KeyboardInterrupt:  # between two blocks the test may end as well as after the last one
+            if not in_a_notebook() or not done:
+                raise
+            say_in_a_notebook(f"Interrupted after {done} pairs of {most}; state=test.state goes on with the test.")
+            break
         both = [
             (scored(by_name[name], of_p, p.size), scored(by_name[name], of_q, p.size)) if name in by_name else None
             for name in names
@@ -363,8 +374,7 @@ def distinguish_sequentially(
                 crossed = done + found
                 evidence = evidence_of(mixture, by_name, names, payoff, crossed)
         done += size
-        if progress is not None:
-            progress(min(done, most), most)
+        (progress or tell_progress)(min(done, most), most)
     bounds = {name: grid_of_bounds.lower(name, error) for name in ("mu", "epsilon")}
     witness = evidence and sequential_document(
         evidence,

@@ -46,6 +46,7 @@ from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, ObjectPair, adjacency_name
 from dpverdict.mechanisms.core.records import record_count
 from dpverdict.numerics.files import read_limited
+from dpverdict.numerics.text import time_stamp
 
 FORMAT: Final = "dpverdict witness"
 VERSION: Final = 1
@@ -284,7 +285,7 @@ def sequential_document(
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": time_stamp(datetime.now(UTC)),
         "claim": claim.describe(),
         "relation": adjacency_name(neighbours.adjacency)
         if isinstance(neighbours, NeighbourPair | ObjectPair)

@@ -32,10 +32,17 @@ ROLES: Final[Mapping[str, str]] = {
     "#010208": "var(--cell-c)",
     "#010209": "var(--cell-d)",
     "#010210": "var(--bad)",
+    "#010211": "var(--line-a)",
+    "#010212": "var(--line-b)",
+    "#010213": "var(--line-c)",
+    "#010214": "var(--line-d)",
 }
 """Stand-in colours of the drawing, and what the style sheet makes of each."""
 
-INK, FAINT, EXACT, CLAIM, SAMPLE, *CELLS, BAD = ROLES
+INK, FAINT, EXACT, CLAIM, SAMPLE, *_OTHERS = ROLES
+CELLS, BAD = _OTHERS[:4], _OTHERS[4]
+LINES = (EXACT, SAMPLE, *_OTHERS[5:])
+"""Of curves that are compared."""
 
 SIZE: Final = (5.0, 3.9)
 """Inches: small enough to stay readable on a phone, where the whole drawing is scaled to the width of the page."""
@@ -163,21 +170,77 @@ def profile_figure(
     """delta against epsilon, delta on a logarithmic scale from ``floor`` to 1; what is 0 there is not drawn."""
 
     def draw(axes: Axes) -> None:
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
         axes.set_yscale("log")
         if measured is not None:
             axes.plot(measured.x, measured.y, color=SAMPLE, linewidth=2.2, label=measured.label)
         _draw_lines(axes, claimed, exact, marks)
         axes.set(xlim=(0, float(claimed.x[-1])), ylim=(floor, 2), xlabel="epsilon", ylabel="delta")
-        axes.yaxis.set_major_locator(LogLocator(base=10, numticks=8))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: "1" if y == 1 else f"1e{round(math.log10(y))}"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        _label_powers(axes)
         axes.legend(loc="best")
 
     named = [claimed.label, *(one.label for one in (exact, measured) if one is not None), *(one.label for one in marks)]
     description = f"delta at every epsilon: {', '.join(named)}. Lower is better."
     return draw_svg(draw, title="Privacy profile", description=description, name=name)
+
+
+def attack_figure(*, claimed: PlotLine, exact: PlotLine | None, marks: Sequence[Mark], least: float, name: str) -> str:
+    """What the best attack finds against its false alarms, both on a logarithmic scale from ``least`` to 1."""
+
+    def draw(axes: Axes) -> None:
+        axes.set(xscale="log", yscale="log", xlim=(least, 1.2), ylim=(least, 1.6))
+        axes.plot([least, 1], [least, 1], color=FAINT, linewidth=1, linestyle=(0, (1, 2)), label="perfect privacy")
+        _draw_lines(axes, claimed, exact, marks)
+        axes.set(xlabel="false alarms (alpha)", ylabel="members that are found (1 - beta)")
+        _label_powers(axes)
+        axes.legend(loc="lower right")
+
+    named = [claimed.label, *([] if exact is None else [exact.label]), *(one.label for one in marks)]
+    description = f"The share of members found at every share of false alarms: {', '.join(named)}. Lower is better."
+    return draw_svg(draw, title="Attacks with few false alarms", description=description, name=name)
+
+
+def compared_figure(
+    lines: Sequence[PlotLine], *, claimed: PlotLine, x: str, y: str, floor: float | None, title: str, name: str
+) -> str:
+    """Curves of several mechanisms; an earlier one is drawn thicker, so that it is seen below one that is the same.
+
+    Args:
+        lines: one for each mechanism.
+        claimed: what is claimed of all.
+        x: what the axes say.
+        y: what the axes say.
+        floor: of a logarithmic scale up to 1; None for a linear one.
+        title: what is drawn.
+        name: prefix of the identifiers in the drawing, unique on the page.
+    """
+
+    def draw(axes: Axes) -> None:
+        for i, line in enumerate(lines):
+            role, width = LINES[i % len(LINES)], 1.8 + 2.2 * (len(lines) - 1 - i) / max(len(lines) - 1, 1)
+            style = "-" if i < len(LINES) else (0, (3, 1, 1, 1))
+            axes.plot(line.x, line.y, color=role, linewidth=width, linestyle=style, label=line.label)
+            if line.dots is not None:
+                axes.plot(*line.dots, color=role, marker="o", markersize=4, linestyle="")
+        axes.plot(claimed.x, claimed.y, color=CLAIM, linewidth=1.5, linestyle=(0, (5, 2.5)), label=claimed.label)
+        axes.set(xlabel=x, ylabel=y, xlim=(0, float(claimed.x[-1])))
+        if floor is not None:
+            axes.set(yscale="log", ylim=(floor, 2))
+            _label_powers(axes)
+        axes.legend(loc="best")
+
+    description = f"{title} of {', '.join(line.label for line in lines)}, and {claimed.label}."
+    return draw_svg(draw, title=title, description=description, name=name)
+
+
+def _label_powers(axes: Axes) -> None:
+    """Powers of ten as 1e-6 on each logarithmic axis, and nothing between them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_locator(LogLocator(base=10, numticks=8))
+            axis.set_major_formatter(FuncFormatter(lambda y, _: "1" if y == 1 else f"1e{round(math.log10(y))}"))
+            axis.set_minor_locator(NullLocator())
 
 
 def covariance_figure(rows: Sequence[str], *, letters: Mapping[str, str], name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
@@ -21,6 +21,8 @@ from dpverdict.audit.reports.drawing import (
     SAMPLE,
     Mark,
     PlotLine,
+    attack_figure,
+    compared_figure,
     covariance_figure,
     profile_figure,
     trade_off_figure,
@@ -37,6 +39,7 @@ from dpverdict.audit.reports.parts import (
 )
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.summary import DIGITS, FALSE_ALARMS, own_delta, promised_epsilon
+from dpverdict.cards import Curves, epsilon_shown
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import DETAILED, about, at_least, at_most, decimal, shown, told_apart
@@ -93,11 +96,9 @@ def trade_off(report: Report) -> ReportFigure:
             f" Worst violation: at {level} % false alarms {missed} % are missed, and at least {promised} % was claimed."
         )
         marks = [_violation_mark(alphas[at], exact.y[at], claimed.y[at])]
-    marks += _attack_marks(report)
     drawing = trade_off_figure(claimed=claimed, exact=exact, boxes=boxes, marks=marks, name="trade-off")
-    caption = (
-        "The share of members that the best attacker misses, for each share of false alarms. A curve below the claim "
-        f"breaks it.{said}"
+    caption = "The share of members that the best attacker misses, for each share of false alarms. " + (
+        f"A curve below the claim breaks it.{said}" if exact is not None or boxes else _CLAIM_ALONE
     )
     measured = () if report.test is None or not boxes else (region_table(report.test),)
     tables = (_beta_table(claim, loss), *measured)
@@ -138,12 +139,92 @@ def profile(report: Report) -> ReportFigure:
         floor=FLOOR,
         name="profile",
     )
-    caption = (
-        "What an attack can gain beyond exp(epsilon) times its false alarms: delta, for each epsilon. A curve above "
-        f"the claim breaks it.{said}"
+    known = exact is not None or report.test is not None
+    caption = "What an attack can gain beyond exp(epsilon) times its false alarms: delta, for each epsilon. " + (
+        f"A curve above the claim breaks it.{said}" if known else _CLAIM_ALONE
     )
     table = _delta_table(claim, loss, stated)
     return ReportFigure(title="Privacy profile", caption=caption, drawing=drawing, tables=(table,))
+
+
+def attacks(report: Report) -> ReportFigure | None:
+    """What attacks with few false alarms find, where a base rate was given: their corner of the trade-off plot."""
+    found = report.find(RiskEvidence)
+    if found is None or not found.risk.attacks:
+        return None
+    claim, loss = report.claim, report.worst.loss if report.worst is not None else None
+    least = min(float(one.false_alarms) for one in found.risk.attacks) / 10
+    alphas = np.geomspace(least, 1, POINTS)
+    claimed = PlotLine(x=alphas, y=1 - np.asarray(claim.beta_lower(alphas)), label="claimed, at most")
+    through = None if loss is None else loss.through_points(FLOOR)
+    exact = None
+    if loss is not None:
+        betas = loss.certified_beta(alphas).upper if through is None else through.beta(alphas)
+        exact = _line(report, alphas, 1 - betas)
+    drawing = attack_figure(claimed=claimed, exact=exact, marks=_attack_marks(report), least=least, name="attacks")
+    caption = (
+        "The share of members that the best attacker finds, for each share of false alarms: the corner of the plot of "
+        f"the trade-off function that matters where {decimal(found.risk.base_rate)} of the people are suspected."
+    )
+    table = Table(caption="Values of the attacks", header=found.risk.header(), rows=found.risk.rows())
+    return ReportFigure(title="Attacks with few false alarms", caption=caption, drawing=drawing, tables=(table,))
+
+
+def compared(curves: Sequence[Curves], claim: Curves) -> tuple[ReportFigure, ReportFigure]:
+    """The trade-off functions and the privacy profiles of several mechanisms, and what is claimed of all of them."""
+    alphas = (1 - np.cos(np.linspace(0, np.pi, POINTS))) / 2
+    epsilons = np.linspace(0, epsilon_shown([*curves, claim]), POINTS)
+    betas, deltas = [], []
+    for one in curves:
+        points = one.points
+        label = one.label if points is None else f"{one.label}: exact at the dots"
+        of_beta = None if points is None else (points.alphas, points.betas)
+        of_delta = None if points is None else (points.epsilons, points.deltas)
+        betas.append(PlotLine(x=alphas, y=one.beta(alphas), label=label, dots=of_beta))
+        deltas.append(PlotLine(x=epsilons, y=_positive(one.delta(epsilons)), label=label, dots=of_delta))
+    beta = compared_figure(
+        betas,
+        claimed=PlotLine(x=alphas, y=claim.beta(alphas), label=claim.label),
+        x="false alarms (alpha)",
+        y="members that are missed (beta)",
+        floor=None,
+        title="Trade-off functions",
+        name="trade-off",
+    )
+    delta = compared_figure(
+        deltas,
+        claimed=PlotLine(x=epsilons, y=_positive(claim.delta(epsilons)), label=claim.label),
+        x="epsilon",
+        y="delta",
+        floor=FLOOR,
+        title="Privacy profiles",
+        name="profile",
+    )
+    said = "The share of members that the best attacker misses, for each share of false alarms. Higher is more private."
+    also = "What an attack can gain beyond exp(epsilon) times its false alarms: delta. Lower is more private."
+    at = np.array([float(alpha) for alpha in ALPHAS])
+    tables = (
+        _compared_table("alpha", at, [*curves, claim], lambda one: one.beta(at)),
+        _compared_table("epsilon", epsilons[::20], [*curves, claim], lambda one: one.delta(epsilons[::20])),
+    )
+    return (
+        ReportFigure(title="Trade-off functions", caption=said, drawing=beta, tables=tables[:1]),
+        ReportFigure(title="Privacy profiles", caption=also, drawing=delta, tables=tables[1:]),
+    )
+
+
+def _compared_table(argument: str, at: Array, curves: Sequence[Curves], of: Callable[[Curves], Array]) -> Table:
+    columns = [[f"{value:.4g}" for value in of(one)] for one in curves]
+    rows = zip([f"{value:.4g}" for value in at], *columns, strict=True)
+    header = (argument, *(one.label for one in curves))
+    return Table(caption="Values as drawn: rounded, not certified", header=header, rows=tuple(rows))
+
+
+def _positive(values: Array) -> Array:
+    return np.where(values > 0, values, np.nan)
+
+
+_CLAIM_ALONE: Final = "What is claimed is drawn alone: the audit found no curve to hold it against."
 
 
 def _line(report: Report, x: Array, y: Array, dots: tuple[Array, Array] | None = None) -> PlotLine:
@@ -173,7 +254,7 @@ def _attack_marks(report: Report) -> list[Mark]:
     side = 0 if found.risk.shown else 1
     role = BAD if found.risk.shown else EXACT if found.kind is EvidenceKind.EXACT else CLAIM
     return [
-        Mark(x=float(one.false_alarms), y=float(1 - one.found[side]), label=words, role=role)
+        Mark(x=float(one.false_alarms), y=float(one.found[side]), label=words, role=role)
         for one, words in zip(found.risk.attacks, found.risk.attacks_in_words(), strict=True)
     ]
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.figures import covariance, profile, trade_off
-from dpverdict.audit.reports.parts import Section
+from dpverdict.audit.reports.evidence.traced import TracedEvidence
+from dpverdict.audit.reports.figures import ReportFigure, attacks, covariance, profile, trade_off
+from dpverdict.audit.reports.parts import Section, Table
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.sections import sections
+from dpverdict.audit.reports.sections import LEADING, sections
 from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.cards import MARKS
 from dpverdict.errors import printable
+from dpverdict.numerics.text import time_in_words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _TESTED: Final = ("statistics", "sequential", "low-bits", "tap")
 
@@ -35,7 +40,8 @@ def render_html(report: Report) -> str:
 
     Every text of the report is escaped; only the drawings, made here from numbers, and the style sheet are markup.
     """
-    return render("report.html.j2", style=style_sheet(), **_parts(report)) + "\n"
+    version = report.versions.get("dpverdict", "")
+    return render("report.html.j2", version=version, created=report.created, **_parts(report)) + "\n"
 
 
 def render_part(report: Report, prefix: str) -> str:
@@ -51,6 +57,11 @@ def render_part(report: Report, prefix: str) -> str:
 
 def render(template: str, **values: object) -> str:
     """A template of this folder with its values; text is escaped."""
+    return page_environment().get_template(template).render(**values)
+
+
+def page_environment() -> Environment:
+    """What every page is made in: the frame, the style, and the filters of the templates; text is escaped."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -62,10 +73,17 @@ def render(template: str, **values: object) -> str:
         lstrip_blocks=True,
         loader=FunctionLoader(_template_text),
     )
-    environment.filters["shape"] = _shape
-    environment.filters["drawing"] = Markup
-    environment.filters["unbroken"] = _with_unbroken_numbers
-    return environment.get_template(template).render(**values)
+    filters: dict[str, Callable[..., object]] = {
+        "shape": _shape,
+        "drawing": Markup,
+        "unbroken": _with_unbroken_numbers,
+        "breakable": _with_places_to_break,
+        "moment": time_in_words,
+        "wide": _is_wide,
+    }
+    environment.filters.update(filters)
+    environment.globals.update(style=style_sheet())
+    return environment
 
 
 def _with_visible_characters(value: object) -> object:
@@ -85,8 +103,10 @@ def render_answer(
     sections: Sequence[Section],
     created: str,
     closing: str,
+    verb: str = "claims",
+    figures: Sequence[ReportFigure] = (),
 ) -> str:
-    """A page without curves: an answer, and what it rests on in sections.
+    """A page of an answer, and what it rests on in sections.
 
     Args:
         brand: what kind of page it is, in two words.
@@ -95,12 +115,13 @@ def render_answer(
         claim: in words; empty for none.
         answer: one sentence.
         sections: what the answer rests on.
-        created: when it was found.
+        created: when it was found, as `time_stamp` writes it.
         closing: a sentence at the end.
+        verb: between the subject and the claim.
+        figures: curves below the sections.
     """
     shown = render(
         "answer.html.j2",
-        style=style_sheet(),
         mark=MARKS.get(status, ""),
         brand=brand,
         status=status,
@@ -111,6 +132,8 @@ def render_answer(
         closing=closing,
         version=software_versions()["dpverdict"],
         created=created,
+        verb=verb,
+        figures=figures,
     )
     return shown + "\n"
 
@@ -129,7 +152,7 @@ def _parts(report: Report) -> dict[str, object]:
         "report": report,
         "first": first,
         "sections": [one for one in found if one not in first],
-        "figures": (trade_off(report), profile(report)),
+        "figures": tuple(filter(None, (trade_off(report), profile(report), attacks(report)))),
         "covariance": None if report.covariance is None else covariance(report.covariance),
         "tiles": list(_tiles(report)),
         "mark": MARKS[report.status.name],
@@ -137,7 +160,9 @@ def _parts(report: Report) -> dict[str, object]:
 
 
 def _before_curves(report: Report) -> tuple[str, ...]:
-    """The sections that decide: the witness, or the tests of a black box that they refute."""
+    """The sections that decide: the witness, what was followed, or the tests of a black box that they refute."""
+    if report.find(TracedEvidence) is not None:
+        return LEADING
     return ("witness",) if report.verdict is not None or report.status is not Status.REFUTED else _TESTED
 
 
@@ -152,12 +177,32 @@ def _tiles(report: Report) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _with_unbroken_numbers(text: str) -> str:
-    """The text as markup in which no line ends within a number such as 1e-6, where a browser may break one."""
+    """The text as markup in which no line ends within a number, as 1e-6 or 5 %, or an option, where a browser may."""
     from markupsafe import Markup, escape
 
-    pieces = re.split(r"([\d.]+e-\d+)", printable(text))  # every second one is a number
+    pieces = re.split(r"([\d.]+e-\d+|[\d.]+ %|(?<![\w-])--[a-z][\w-]*)", printable(text))  # every second one is such
     span = Markup('<span class="whole">{}</span>')
     return Markup("").join(span.format(piece) if i % 2 else escape(piece) for i, piece in enumerate(pieces))
+
+
+def _with_places_to_break(text: str) -> str:
+    """A name as markup that may go on in the next line after a sign, so that no word of it is torn."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(piece) for piece in re.split(r"(?<=[/:_])(?=\w)", printable(text)))
+
+
+_ON_A_PHONE: Final = 38
+"""Characters beside each other on a phone, about."""
+_BREAKS: Final = 24
+"""From which length on the text of a cell is broken into lines."""
+
+
+def _is_wide(table: Table) -> bool:
+    """Whether the columns have no place beside each other on a phone, where each cell then has a line of its own."""
+    columns = zip(table.header, *table.rows, strict=True)
+    widths = [min(max(map(len, cells)), _BREAKS) for cells in columns]
+    return sum(widths) + 2 * len(widths) > _ON_A_PHONE
 
 
 def _shape(cell: str) -> str:

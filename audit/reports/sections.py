@@ -12,6 +12,7 @@ from typing import Final
 
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.reports.report import Report
+from dpverdict.numerics.text import time_in_words
 
 LEADING: Final = ("traced", "traced_pair")
 """What stands first: the releases of a function that was followed, line by line."""
@@ -57,7 +58,7 @@ def _reproduction_section(report: Report) -> Section:
         named["versions"] = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     if report.seed is not None:
         named["last bits"] = LAST_BITS
-    named["created"] = report.created.strftime("%Y-%m-%d %H:%M:%S UTC")
+    named["created"] = time_in_words(report.created)
     return Section(
         anchor="reproduction",
         title="Reproduction",

@@ -25,6 +25,7 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import assumptions_of
 from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.numerics.text import time_stamp
 
 SCHEMA_VERSION: Final = 1
 """Raised when a field changes its meaning or goes away; a new field does not raise it."""
@@ -69,7 +70,7 @@ def report_fields(report: Report) -> ReportDocument:
     """The report as JSON values; a number may be infinite, see `render_json`."""
     fields: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "created": report.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": time_stamp(report.created),
         "mechanism": {
             "name": report.name,
             "parameters": dict(report.parameters),

@@ -31,7 +31,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.files import read_limited
-from dpverdict.numerics.text import at_least, at_most, decimal, exact_text, whole_number
+from dpverdict.numerics.text import at_least, at_most, decimal, exact_text, time_stamp, whole_number
 from dpverdict.risk import Risk
 
 LONGEST_EVENT: Final = 1 << 24
@@ -97,7 +97,7 @@ def account_fields(
     return {
         "format": "dpverdict account",
         "version": 1,
-        "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": time_stamp(datetime.now(UTC)),
         "event": path,
         "event_sha256": hashlib.sha256(read_limited(path, "event", LONGEST_EVENT)).hexdigest(),
         "relation": adjacency,

@@ -65,7 +65,7 @@ from dpverdict.mechanisms.core.guarantees import Guarantee, parse_guarantee
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name, parse_adjacency
 from dpverdict.numerics.stages import begin_stage
-from dpverdict.numerics.text import rounded_text, whole_number
+from dpverdict.numerics.text import rounded_text, time_stamp, whole_number
 from dpverdict.risk import checked_base_rate
 from dpverdict.suggestions import listed, nearest
 
@@ -466,7 +466,7 @@ def report_witness(report: Report, request: Request) -> dict[str, Any] | None:
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "created": report.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": time_stamp(report.created),
         "claim": report.claim.describe(),
         "relation": report.parameters.get("neighbouring relation", ""),
         "mechanism": {

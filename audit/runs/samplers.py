@@ -26,7 +26,7 @@ from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.balls import exactly
 from dpverdict.checks import check_positive
 from dpverdict.errors import DpverdictError, InvalidValue
-from dpverdict.numerics.text import whole_number
+from dpverdict.numerics.text import rounded_text, time_stamp, whole_number
 
 ENTRY: Final = "dpverdict.audit.runs.samplers:work"
 DEFAULT_BATCHES: Final = 1000
@@ -99,7 +99,7 @@ def sampler_fields(found: SamplerAudit, request: SamplerRequest) -> SamplerDocum
     made = found.to_dict()
     document: dict[str, object] = {
         "schema_version": 1,
-        "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": time_stamp(datetime.now(UTC)),
         "loader": request.loader,
         "status": found.status,
         **made,
@@ -124,7 +124,7 @@ def sampler_page(found: SamplerAudit, fields: SamplerDocument) -> str:
 
 
 def _answer(found: SamplerAudit) -> str:
-    sure = f"error probability {found.error_probability:g} for all of them together"
+    sure = f"error probability {rounded_text(found.error_probability)} for all of them together"
     if found.refuted:
         return f"{len(found.findings)} of {found.tests} tests reject what is claimed, {sure}."
     return f"None of {found.tests} tests rejects what is claimed, {sure}. This certifies nothing."

@@ -31,7 +31,7 @@ from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name
-from dpverdict.numerics.text import whole_number
+from dpverdict.numerics.text import time_stamp, whole_number
 
 TAKEN = ("claim", "schema", "seed", "error_probability", "exact_only", "base_rate")
 """The parts of a request that are looked at where a function is followed."""
@@ -103,7 +103,7 @@ def traced_witness(verdict: TracedVerdict, report: Report, request: Request) -> 
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "created": report.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": time_stamp(report.created),
         "claim": verdict.claim,
         "relation": verdict.relation,
         "mechanism": {

@@ -9,7 +9,7 @@ import json
 import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 import numpy as np
@@ -21,7 +21,7 @@ from dpverdict.audit.tracing.handles.released import Followed, Released, plain
 from dpverdict.audit.tracing.handles.tables import table_of
 from dpverdict.audit.tracing.handles.tape import Release, RunTape, set_current
 from dpverdict.audit.tracing.losses.samples import samples_of
-from dpverdict.audit.tracing.rules.facts import MIXED, Total
+from dpverdict.audit.tracing.rules.facts import MIXED, Fact, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step
 from dpverdict.audit.tracing.source.generators import (
     is_a_library_generator,
@@ -80,7 +80,7 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
     refused = found.refused or _unfit(function, schema, found)
     if refused is not None:
         return _not_covered(refused, 0, found)
-    before = {name: fingerprint(value) for name, value in found.read.items()}
+    before = {name: fingerprint(value) for name, value in (found.read | found.kept).items()}
     first: RunTape | None = None
     waiting: list[tuple[int, ...]] = [()]
     runs = 0
@@ -105,7 +105,7 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
     runs += 1
     if other.refused is not None or (unlike := _unlike(first, other)) is not None:
         return _not_covered(other.refused or f"another dataset was treated otherwise: {unlike}", runs, found)  # pyright: ignore[reportPossiblyUnboundVariable]
-    after = {name: fingerprint(value) for name, value in found.read.items()}
+    after = {name: fingerprint(value) for name, value in (found.read | found.kept).items()}
     changed = next((name for name in before if before[name] != after[name]), None)
     if changed is not None:
         return _not_covered(f"it changes {changed}, which is kept from one call to the next", runs, found)
@@ -145,10 +145,12 @@ class Statistics:
     Attributes:
         function: that is run.
         found: what it reaches.
+        before: what the last run did, with its facts.
     """
 
     function: Callable[..., Any]
     found: Reached
+    before: list[tuple[object, Fact]] = field(default_factory=list)
 
     @property
     def codes(self) -> Sequence[Any]:
@@ -157,7 +159,8 @@ class Statistics:
 
     def on(self, schema: TableSchema, table: Any) -> list[Release] | None:
         """The releases on a table of the schema, where no noisy value decides for "yes"; None if it is not covered."""
-        tape = _run(self.function, schema, self.found, (), sample=table)
+        tape = _run(self.function, schema, self.found, (), sample=table, before=self.before)
+        self.before[:] = tape.done
         return tape.releases if tape.refused is None else None
 
 
@@ -222,14 +225,14 @@ def _unlike(one: RunTape, other: RunTape) -> str | None:
 
 
 def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, script: Sequence[int], *,
-         sample: Any) -> RunTape:  # fmt: skip
+         sample: Any, before: Sequence[tuple[object, Fact]] = ()) -> RunTape:  # fmt: skip
     setting = Setting(schema.relation is REPLACE_ONE, schema.records)
-    tape = RunTape(setting, frozenset(found.files), script)
+    tape = RunTape(setting, frozenset(found.files), script, tuple(before))
     takes_generator = _takes_generator(function)
     set_current(tape)
     try:
         written = messages_written(lambda value: _check_outcome(tape, value))
-        own = replaced(found.modules, found.generators, [*_of_pandas(schema), *written])
+        own = replaced(found.modules, found.generators, [*_of_library(schema), *written])
         with warnings.catch_warnings(), replacing(own):
             warnings.simplefilter("always")
             table = table_of(tape, schema, sample)
@@ -249,8 +252,12 @@ def _run(function: Callable[..., Any], schema: TableSchema, found: Reached, scri
     return tape
 
 
-def _of_pandas(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
-    """The functions of pandas that take frames, where the table is one."""
+def _of_library(schema: TableSchema) -> Sequence[tuple[Any, str, Any]]:
+    """The functions of pandas, or of polars, that take frames, where the table is one."""
+    if schema.table == "polars":
+        from dpverdict.audit.tracing.handles.frames.polars_groups import polars_functions
+
+        return polars_functions()
     if schema.table != "pandas":
         return ()
     from dpverdict.audit.tracing.handles.frames.functions import pandas_functions
@@ -301,7 +308,9 @@ def _check_outcome(tape: RunTape, outcome: Any) -> None:
     for one in _leaves(tape, outcome, 0):
         value = settled(one)
         if isinstance(value, Released):
-            plain(value)
+            held = plain(value)
+            if not isinstance(held, _PLAIN) and type(held) is not np.ndarray:
+                _check_outcome(tape, held)
         elif is_noise(value):
             tape.use(value._dpv_noise)
         elif isinstance(value, Followed) or hasattr(value, "_dpv_array"):
@@ -316,6 +325,34 @@ def _made_at(tape: RunTape, value: Any) -> str:
     return "" if number is None else f" ({tape.setting.steps[number].line})"
 
 
+def _labels(value: Any, name: str) -> Any:
+    """The labels of something of pandas as a list, or another thing that it has under a name."""
+    found: Any = getattr(value, name, None) if type(value).__module__.partition(".")[0] == "pandas" else None
+    return list(found) if hasattr(found, "to_numpy") else None if callable(found) else found
+
+
+def _beside(tape: RunTape, value: Any, depth: int) -> Iterator[Any]:
+    """What an object holds beside its items: attributes, a function that makes items, and what its class holds."""
+    kind: Any = type(value)
+    if isinstance(value, np.ma.MaskedArray):
+        tape.refuse("an outcome that is a masked array, which is not looked into", "return a plain array")
+    for one in getattr(value, "__dict__", {}).values():
+        yield from _leaves(tape, one, depth + 1)
+    factory = getattr(value, "default_factory", None) if isinstance(value, dict) else None
+    if isinstance(factory, types.FunctionType):
+        tape.refuse("an outcome that makes items by a function", "return a plain dictionary")
+    if "<locals>" not in kind.__qualname__:
+        return
+    for one in vars(kind).values():  # a class that is made in a call may hold what the call holds
+        plain_one = getattr(one, "__func__", None) or getattr(one, "fget", None) or one
+        if isinstance(plain_one, types.FunctionType):
+            for held in [cell.cell_contents for cell in plain_one.__closure__ or ()]:
+                if not isinstance(held, type | types.FunctionType | types.ModuleType):
+                    yield from _leaves(tape, held, depth + 1)
+        elif isinstance(one, Followed | Released | list | tuple | dict | np.ndarray) or hasattr(one, "_dpv_array"):
+            yield from _leaves(tape, one, depth + 1)
+
+
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
@@ -324,23 +361,33 @@ def _leaves(tape: RunTape, value: Any, depth: int) -> Iterator[Any]:
         tape.refuse("an outcome that is nested deeply", "return a dictionary of noisy values")
     if isinstance(value, Followed | Released) or type(value).__name__ == "Building" or hasattr(value, "_dpv_array"):
         yield value
-    elif type(value) in _PLAIN or isinstance(value, np.generic):
+    elif type(value) in _PLAIN or (isinstance(value, np.generic) and type(value).__module__ == "numpy"):
         return
     elif isinstance(value, dict):
+        yield from _beside(tape, value, depth)
         for key, one in value.items():
             yield from _leaves(tape, key, depth + 1)
             yield from _leaves(tape, one, depth + 1)
     elif isinstance(value, list | tuple | set | frozenset):
+        yield from _beside(tape, value, depth)
         for one in value:
             yield from _leaves(tape, one, depth + 1)
     elif isinstance(value, np.ndarray):
-        if value.dtype == object:
-            yield from _leaves(tape, value.ravel().tolist(), depth + 1)
+        yield from _beside(tape, value, depth)
+        if value.dtype.hasobject:
+            yield from _leaves(tape, np.asarray(value).ravel().tolist(), depth + 1)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield from _beside(tape, value, depth)
         for one in dataclasses.fields(value):
             yield from _leaves(tape, getattr(value, one.name), depth + 1)
     elif type(value).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(value, "to_numpy"):
         yield from _leaves(tape, np.asarray(value.to_numpy(), dtype=object).ravel().tolist(), depth + 1)  # pyright: ignore[reportAttributeAccessIssue]
+        for name in ("index", "columns", "name", "names", "attrs"):  # of pandas: labels and what is noted beside
+            held = _labels(value, name)
+            plain_labels = type(held) is list and not any(isinstance(one, Followed | Released) or hasattr(
+                one, "_dpv_array") or hasattr(one, "__dict__") for one in held)  # fmt: skip
+            if not plain_labels:  # texts, numbers, intervals and dates are not looked into
+                yield from _leaves(tape, held, depth + 1)
     else:
         tape.refuse(f"an outcome of type {type(value).__name__}, which is not looked into",
                     "return numbers, arrays, frames, lists or dictionaries")  # fmt: skip

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, Self, final
 
 from dpverdict.audit.exact.verdict import Status
+from dpverdict.audit.losses.base import curves_of
+from dpverdict.cards import card
 from dpverdict.errors import NotCertified
 
 EXACTLY: Final = "the tap, exactly"
@@ -102,6 +104,25 @@ class TracedVerdict:
 
     def __str__(self) -> str:
         return self.summary()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = {f"{one.line}: {one.statistic}": f"moves by {one.moved}; {one.noise}; {one.spent}" for one in self.lines}
+        pair = {} if self.witness is None else {"neighbours": "; ".join(map(str, self.witness["words"][:1]))}
+        taken = {"taken for granted": "; ".join(self.assumptions)} if self.assumptions else {}
+        follows = {
+            Status.CERTIFIED: "Next: release it, and keep verdict.certificate, which dpverdict check reads again.",
+            Status.INCONCLUSIVE: "Next: change the line that the reason names, or search a table with find_neighbours.",
+        }
+        return card(
+            status=self.status.name,
+            name=self.name,
+            claim=self.claim,
+            answer=f"{self.reason[:1].upper()}{self.reason[1:]}.",
+            evidence={"what is released": rows, "what breaks the claim": pair, "what it rests on": taken},
+            curves=[curves_of(self.claim, None)],
+            next_step=follows.get(self.status, ""),
+        )
 
     def text(self, width: int | None = None) -> str:
         """The answer and the table, for a terminal.

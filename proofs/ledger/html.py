@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from importlib import resources
 
+from dpverdict.audit.reports.html import page_environment, style_sheet
 from dpverdict.audit.trials.atomic_files import write_atomically
 from dpverdict.proofs.checks.drawings import formula_svg
 from dpverdict.proofs.checks.outcome import Standing
@@ -33,10 +34,9 @@ def render_html(ledger: Ledger) -> str:
 
     Every text is escaped; only the formulas and drawings, made here, and the style sheets are markup.
     """
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = page_environment()
     filters: dict[str, Callable[..., str]] = {
         "formula": lambda text: Markup(formula_svg(text)),
         "drawing": lambda figure: Markup(figure()),
@@ -44,15 +44,14 @@ def render_html(ledger: Ledger) -> str:
         "words": lambda text: " ".join(text.split()),
     }
     environment.filters.update(filters)
-    style = _resource("dpverdict.audit.reports", "report.css") + _resource("dpverdict.proofs.ledger", "ledger.css")
-    page = environment.from_string(_resource("dpverdict.proofs.ledger", "ledger.html.j2")).render(
+    page = environment.from_string(_resource("ledger.html.j2")).render(
         ledger=ledger,
         anchors={entry.outcome.anchor for entry in ledger.entries},
         title=title,
         classes=CLASSES,
         marks=MARKS,
         certificate_command=certificate_command,
-        style=Markup(style),
+        style=style_sheet() + Markup(_resource("ledger.css")),
         filters=_filters(ledger),
     )
     return page + "\n"
@@ -68,5 +67,5 @@ def _filters(ledger: Ledger) -> list[tuple[str, str, int]]:
     return [("all", "all outcomes", len(ledger.entries)), *(row for row in counts if row[2])]
 
 
-def _resource(package: str, name: str) -> str:
-    return resources.files(package).joinpath("templates", name).read_text(encoding="utf-8")
+def _resource(name: str) -> str:
+    return resources.files("dpverdict.proofs.ledger").joinpath("templates", name).read_text(encoding="utf-8")

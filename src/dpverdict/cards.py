@@ -36,7 +36,7 @@ DECISIONS: Final = {"CERTIFIED": "release", "REFUTED": "do not release", "INCONC
 
 NEXT_STEPS: Final = {
     "CERTIFIED": "Next: release it, and keep the certificate with it. What it means for a person: risk('0.001').",
-    "REFUTED": "Next: do not release it. The neighbours that break the promise stand above; mend it, and ask again.",
+    "REFUTED": "Next: do not release it. Mend it, and ask again about the same neighbours.",
     "INCONCLUSIVE": "Next: take it for not shown. Ask with more samples, or about a mechanism of known structure.",
 }
 """What to do about a status, the last line of a card."""
@@ -64,6 +64,7 @@ def card(
     answer: str,
     evidence: Mapping[str, Mapping[str, str]],
     curves: Sequence[Curves] = (),
+    next_step: str = "",
 ) -> str:
     """The card as HTML.
 
@@ -75,12 +76,13 @@ def card(
         evidence: for each kind of evidence, which is the caption of its table, its values by name; a kind without
             values has no table.
         curves: what is drawn below, if anything.
+        next_step: what to do about it, where that is not what `NEXT_STEPS` says of the status.
     """
     badge = f'<span style="{BADGE}{STATUS_COLORS[status]}">{MARKS[status]} {status}: {DECISIONS[status]}</span>'
     claims = f"<strong>{escape(name)}</strong> claims <strong>{escape(claim)}</strong>"
     lines = [f'<div style="margin:0 0 .4em">{badge} {claims}</div>', f"<div>{escape(answer)}</div>"]
     lines += [table(kind, (), rows.items()) for kind, rows in evidence.items() if rows]
-    lines.append(f'<div style="margin:.7em 0 0">{escape(NEXT_STEPS[status])}</div>')
+    lines.append(f'<div style="margin:.7em 0 0">{escape(next_step or NEXT_STEPS[status])}</div>')
     return framed(*lines, curves=curves)
 
 
@@ -119,13 +121,16 @@ FLOOR: Final = 1e-12
 """The bottom of the plot of the privacy profile."""
 
 _FARTHEST: Final = 1e4
+_FLAT: Final = 1.001
+"""Times the last value of a profile: where it is below, it does not fall any more."""
+_BEYOND: Final = 1.5
 _FEWEST: Final = 3
 """Points that a smooth curve is drawn through."""
 
 _MOST_LETTERS: Final = 40
 # Any: Matplotlib's type for the names of its settings differs between its versions
 _GREY: Final[dict[Any, Any]] = dict.fromkeys(
-    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#808080"
+    ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), "#767676"
 )
 
 
@@ -204,7 +209,7 @@ def draw(curves: Sequence[Curves], axes: Sequence[Axes] | None) -> tuple[Axes, A
         raise InvalidValue("axes", len(axes), "two Matplotlib axes", "give figure.subplots(1, 2), or leave it out")
     trade_off, profile = axes
     alphas = (1 - np.cos(np.linspace(0, math.pi, POINTS))) / 2  # dense at both ends, where the curves are steep
-    epsilons = np.linspace(0, max(_epsilon_at_floor(one.delta) for one in curves), POINTS)
+    epsilons = np.linspace(0, epsilon_shown(curves), POINTS)
     for one in curves:
         label = shortened(one.label)
         style = "--" if one.promised else "-"
@@ -249,11 +254,21 @@ def shortened(text: str) -> str:
     return text if len(text) <= _MOST_LETTERS else text[: _MOST_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
+def epsilon_shown(curves: Sequence[Curves]) -> float:
+    """The epsilon up to which there is something to see of the privacy profiles."""
+    return max(_epsilon_at_floor(one.delta) for one in curves)
+
+
 def _epsilon_at_floor(delta: Callable[[Array], Array]) -> float:
-    """The epsilon at which a profile falls below the floor of the plot."""
+    """Where a profile falls below the floor of the plot; of one that stays above it, half as far again as it falls.
+
+    That is the profile of a claim with a delta, which is drawn as a line from its epsilon on.
+    """
     grid = np.geomspace(0.01, _FARTHEST, 200)
+    last = float(delta(grid[-1:])[0])
+    level = max(FLOOR, _FLAT * last) if math.isfinite(last) else FLOOR
     low, high = 0, len(grid) - 1
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if not float(delta(grid[middle : middle + 1])[0]) > FLOOR else (middle + 1, high)
-    return float(grid[low])
+        low, high = (low, middle) if not float(delta(grid[middle : middle + 1])[0]) > level else (middle + 1, high)
+    return float(grid[low]) * (1 if level == FLOOR else _BEYOND)

@@ -1,5 +1,6 @@
 """Bounds on all releases of one record together: no pair is above them, wrong forms are found, corners attain them."""
 
+import dataclasses
 import runpy
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +15,7 @@ from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules import boxes, joint
 from dpverdict.audit.tracing.rules.boxes import FORMS, BoxSide, Form
+from dpverdict.audit.tracing.rules.operations import Setting
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.spending import alternatives, jointly
 
@@ -85,6 +87,8 @@ FORMED = {
     "(x[:, 0] * (k > 1)).sum() + rng.laplace()]",
     "histogram": "c = np.histogram(x[:, 0], bins=[0, 1, 2, 4])[0]\n    return [c * 1.0 + rng.laplace(size=3), "
     "x[:, 0].sum() + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
+    "groups of several columns": "c, *_ = np.histogram2d(x[:, 0], x[:, 1], [[0, 1, 3], [0, 3]])\n    "
+    "return [c.ravel() + rng.laplace(size=2), x[:, 0].sum() + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
     "product of columns": "y = x[:, 0] * 0 + 1.0\n    "
     "return [x[:, 0] @ y + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
     "move": "return [x[:, 0].sum() * 3 + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
@@ -100,8 +104,8 @@ FORMED = {
     "converted": "return [x[:, 0].sum().astype(float) + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]",
 }  # fmt: skip
 """For each operation that carries forms on, a program in which the form matters."""
-ELSEWHERE = {"mean", "groups", "drop missing"}
-"""As `sum`, `bincount` and `fill`: the same functions."""
+ELSEWHERE = {"mean", "groups", "drop missing", "digitize"}
+"""As `sum`, `bincount` and `fill`: the same functions; of bins there is no form, but where to divide a box."""
 
 
 @pytest.mark.parametrize("name", sorted(set(FORMS) - ELSEWHERE))
@@ -168,3 +172,11 @@ def test_the_parts_of_a_side_hold_every_entry_of_it(seed: int) -> None:
             continue
         assert (below.low, above_it.high) == (side.low, side.high)
         assert above_it.low == (below.high + 1 if whole else np.nextafter(below.high, np.inf))
+
+
+def test_values_of_a_statistic_are_those_of_every_record(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: in a box, the other records are taken for records of the box too."""
+    body = "return [np.minimum(x[:, 0].sum(), 9) + rng.laplace(), (x[:, 0] - 1).sum() + rng.laplace()]"
+    assert above(body, REPLACED, np.random.default_rng(seed)) is False
+    monkeypatch.setattr(Setting, "of_every_record", property(lambda setting: dataclasses.replace(setting, known={})))
+    assert above(body, REPLACED, np.random.default_rng(seed)) is True

@@ -6,6 +6,7 @@ each operation.
 """
 
 import dataclasses
+import datetime
 import json
 import runpy
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from dpverdict.audit.tables.schema import TableSchema
@@ -283,7 +285,14 @@ MORE = {
     "drop missing": lambda df, rng: df["income"].clip(0, 10).dropna().sum() + rng.laplace(scale=10),
     "fill null": lambda df, rng: df["rate"].fill_null(9).fill_nan(0).sum() + rng.laplace(scale=9),
     "fill nan": lambda df, rng: df["rate"].fill_null(0).fill_nan(9).sum() + rng.laplace(scale=9),
-}
+    "part of a date": lambda df, rng: (df["day"].dt.year() > 2020).sum() + df["day"].dt.month().sum()
+    + rng.laplace(scale=13),
+    "comparison of dates": lambda df, rng: (df["day"] > datetime.date(2024, 3, 1)).sum() + rng.laplace(),
+    "in 32 bits": lambda df, rng: (MONTHS.join(df.group_by(pl.col("day").dt.month().alias("m")).len(), on="m",
+                                               how="left",
+                                               maintain_order="left").fill_null(0)["len"].to_numpy()
+                                   + rng.laplace(size=12)),
+}  # fmt: skip
 """Functions that use what those of the unit tests do not."""
 
 
@@ -295,12 +304,18 @@ type = "float"
 low = -1
 high = 1
 nullable = true
+[columns.day]
+type = "date"
+low = 2019-02-01
+high = 2024-12-31
 """)
+MONTHS = pl.DataFrame({"m": list(range(1, 13))}, schema={"m": pl.Int8})
+OF_POLARS = ("fill null", "fill nan", "part of a date", "comparison of dates", "in 32 bits")
 
 
 def the_program(name: str) -> tuple[Any, TableSchema]:
     if name in MORE:
-        if name in ("fill null", "fill nan"):
+        if name in OF_POLARS:
             return MORE[name], POLARS
         schema = "PANDAS" if name == "drop missing" else "NUMPY"
         return MORE[name], REPLACED if name == "mean" else functions[schema]

@@ -6,6 +6,7 @@ The programs and the plain measurement of a pair are in `tracing_programs.py`; t
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from dpverdict.audit.tracing.rules import records, statistics
 from dpverdict.audit.tracing.rules.bounds import ELEMENTWISE, Interval, constant
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Rows, Total
+from dpverdict.audit.tracing.rules.ranges import Values
 from dpverdict.audit.tracing.run import followed
 from dpverdict.audit.tracing.spending import alternatives, jointly
 
@@ -38,11 +40,12 @@ def test_no_certified_program_is_above_its_certificate_at_full_size(seed: int) -
 
 
 @pytest.mark.slow
-def test_more_than_half_of_the_bounds_are_attained_by_a_pair_that_is_shown(seed: int) -> None:
+def test_four_in_five_bounds_are_attained_by_a_pair_that_is_shown(seed: int) -> None:
+    """Of two seeds that no rule was made by, 91 of 100 are; with 50 programs the standard deviation is 4 in 100."""
     found = PROGRAMS["attained"](seed, programs=100, seconds=10)
     assert found.boxes > 25
     assert found.above == []
-    assert found.reached > found.boxes / 2
+    assert found.reached >= 0.8 * found.boxes
 
 
 # the bounds of elementwise functions ----------------------------------------------------------------------------------
@@ -158,7 +161,8 @@ PLANTED = {
 }
 """For each operation, a program in which it matters; those of pandas are tried in tests/unit/audit/tracing."""
 
-ELSEWHERE = {"is missing", "drop missing", "map", "groups", "groups of several columns", "fill null", "fill nan"}
+ELSEWHERE = {"is missing", "drop missing", "map", "groups", "groups of several columns", "fill null", "fill nan",
+             "part of a date", "comparison of dates", "in 32 bits"}  # fmt: skip
 """Those of pandas and polars, which are tried in their own tests."""
 SCHEMA = """
 relation = "{}"
@@ -263,7 +267,7 @@ def test_a_whole_step_of_a_rounded_sum_counts_one_more(step: str, monkeypatch: p
     pair = measured(function, *ROUNDED_PAIR)
     assert pair.size == 3
     assert dominated(pair, spent())
-    monkeypatch.setattr(statistics, "whole_numbers", lambda setting, number: 1.0)
+    monkeypatch.setattr(statistics, "whole_numbers", lambda setting, number: np.ones(1))
     assert not dominated(pair, spent()), "the planted one: a sum in floats taken for a whole number"
 
 
@@ -282,7 +286,7 @@ def test_whole_numbers_keep_their_bound_where_they_are_rounded(count: str) -> No
         return release.fact.low.tolist(), release.fact.high.tolist(), release.fact.supports
 
     noise = "rng.laplace(size=np.shape(s))"
-    whole = "0.5" not in count and "/ 1.0" not in count  # of a quotient or half of a number it is not known
+    whole = "0.5" not in count  # of half of a number it is not known
     assert (bounds(f"np.floor(s) + {noise}") == bounds(f"s + {noise}")) is whole
 
 
@@ -351,3 +355,93 @@ def test_a_wrong_rule_is_found(name: str, seed: int, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setitem(OPERATIONS, name, replace(right, rule=wrong))
     assert above(PLANTED[name], schema, rng) is True, "the planted one"
+
+
+# closer bounds --------------------------------------------------------------------------------------------------------
+
+JUST_BELOW = (np.array([[np.nextafter(2.0, 0.0), 1, 0]]), np.array([[np.nextafter(2.0, 0.0), 1, 0], [3, 1, 0]]))
+"""With 3 more, what is just below 2 is rounded to 5: floor moves by 4."""
+FAULTS: dict[str, tuple[str, str, Any, str]] = {
+    "a step of floats": (
+        "_ROUNDED", "return [np.floor(x[:, 0].sum()) + rng.laplace()]", Fraction(0), "added"
+    ),
+    "records that are apart": (
+        "_up_to_a_number", "return [np.floor(np.clip(x[:, 0], 0.9, 1.2).sum()) + rng.laplace()]",
+        lambda setting, supports, shape: np.ones(shape, dtype=np.bool_), "added",
+    ),
+    "a cell that is reached": (
+        "_reached", "return [np.histogram(x[:, 0], bins=[0, 1, 2, 4])[0] * 1.0 + rng.laplace(size=3)]",
+        lambda key, cell: False, "added",
+    ),
+    "values of a statistic": (
+        "ranges", "return [np.maximum(x[:, 0].sum(), 1) + rng.laplace()]",
+        lambda setting, number: Values(np.zeros(()), np.zeros(())), "added",
+    ),
+    "a public number of records": (
+        "ranges", "return [np.minimum(x[:, 0].sum(), 5) + rng.laplace()]",
+        lambda setting, number: Values(np.full((), 9.0), np.full((), 15.0)), "replaced",
+    ),
+    "what is not rounded": (
+        "unrounded", "return [np.floor(x[:, 0].sum()) + rng.laplace()]",
+        lambda setting, number: np.ones(1, dtype=np.bool_), "added",
+    ),
+    "a whole number": (
+        "whole_numbers", "return [np.floor(x[:, 0].sum()) + rng.laplace()]",
+        lambda setting, number: np.ones(1), "added",
+    ),
+    "who is selected": (
+        "_of_selected", CLIPPED + "return [y[x[:, 1] > 1].sum() + rng.laplace()]",
+        lambda setting, fact, low, high: (np.zeros(low.shape), np.zeros(high.shape)), "added",
+    ),
+}  # fmt: skip
+"""What a closer bound rests on, by its name in the rules; a program, what is put in its place, and the relation."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_reason_of_a_closer_bound_is_found(fault: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, body, wrong, relation = FAULTS[fault]
+    schema = TableSchema.from_toml(
+        SCHEMA.format(
+            "replace-one" if relation == "replaced" else "add-or-remove-one",
+            "records = 5" if relation == "replaced" else "",
+            "false",
+        )
+    )
+
+    def found() -> bool:
+        trace = followed(made(body), schema)
+        assert trace.refused is None, trace.refused
+        replaced = schema.records is not None
+        options = jointly(alternatives(trace.releases, replace=replaced), trace.releases, replace=replaced)
+        tried = pairs(schema, np.random.default_rng(seed), 200)
+        tried += [] if replaced else [JUST_BELOW, JUST_BELOW[::-1]]
+        tried += [] if replaced else [(np.array([[0.9, 1.0, 0.0]]), np.array([[0.9, 1.0, 0.0], [1.2, 1.0, 0.0]]))]
+        return any(not dominated(measured(made(body), one, other), options) for one, other in tried)
+
+    assert not found()
+    monkeypatch.setattr(statistics, name, wrong)
+    assert found(), "the planted one"
+
+
+@pytest.mark.parametrize(
+    ("body", "added", "replaced"),
+    [
+        ("np.abs(x[:, 2].sum())", 3, 5), ("np.maximum(x[:, 2].sum(), 1)", 3, 5),
+        ("np.maximum(x[:, 0].sum(), -1)", 3, 3),
+        ("np.minimum(x[:, 0].sum(), 15)", 3, 3), ("np.maximum(x[:, 0].sum(), 15)", 3, 0),
+        ("np.minimum(x[:, 0].sum(), 0)", 0, 0), ("np.floor(np.clip(x[:, 0], 1, 1.5).sum())", 2, 1),
+        ("np.stack([np.floor(x[:, 0]).sum(), 2.0]).astype(int)[0]", 3, 3),
+        ("np.floor(np.maximum((x[:, 0] > 1).sum(), 0.5))", 1, 1), ("np.floor((x[:, 0] > 1).sum() / 0.25)", 4, 4),
+        ("(np.floor(x[:, 0]) * 2 + 1).sum().astype(int)", 7, 6), ("np.floor(x[:, 0].sum())", 4, 4),
+        ("np.floor(x[:, 0][x[:, 1] > 1].sum())", 4, 4),
+        ("np.histogram(x[:, 0], bins=[4, 5, 9])[0].sum()", 0, 0), ("(x[:, 0] > 5).sum()", 0, 0),
+        ("x[:, 0][x[:, 0] >= 0].sum()", 3, 3), ("np.cos(np.clip(x[:, 0], 0, 1)).sum()", 1, 1 - np.cos(1)),
+    ],
+)  # fmt: skip
+def test_bounds_are_those_of_the_extreme_records(body: str, added: float, replaced: float) -> None:
+    for relation, count, most in (("add-or-remove-one", "", added), ("replace-one", "records = 5", replaced)):
+        schema = TableSchema.from_toml(SCHEMA.format(relation, count, "false"))
+        trace = followed(made(f"return [{body} + rng.laplace()]"), schema)
+        assert trace.refused is None, trace.refused
+        found = max(one.epsilon() or 0 for one in alternatives(trace.releases, replace=bool(count)))
+        assert float(found) == pytest.approx(most, abs=1e-12)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.tables.schema import TableSchema
+from dpverdict.audit.tracing.handles import draws
 from dpverdict.audit.tracing.losses import mixed, samples
 from dpverdict.audit.tracing.losses.mixed import squared_mu
 from dpverdict.audit.tracing.losses.spent import Spent
@@ -131,6 +132,41 @@ def test_noise_that_is_gone_from_a_combination_is_not_covered(body: str) -> None
     refused = trace_of(body).refused
     assert refused is not None
     assert "noise" in refused
+
+
+# a covariance ---------------------------------------------------------------------------------------------------------
+
+
+def above_a_covariance(rng: np.random.Generator, times: int) -> bool:
+    """Whether a record moves two sums further than the trace says, in units of noise of a random covariance."""
+    for _ in range(times):
+        half = rng.integers(-3, 4, size=(2, 2)) / 2
+        covariance = half @ half.T + np.diag(rng.choice([0.25, 1.0, 4.0], size=2))
+        body = f"return rng.multivariate_normal(x[:, :2].sum(axis=0), np.array({covariance.tolist()}))"
+        trace = trace_of(body)
+        assert trace.refused is None, trace.refused
+        bound = max(one.gaussian for one in alternatives(trace.releases, replace=False))
+        corners = [np.array(one) for one in itertools.product((0.0, 3.0), repeat=2)]
+        most = max(float(one @ np.linalg.solve(covariance, one)) for one in corners)
+        if most > float(bound) * (1 + 1e-9):
+            return True
+    return False
+
+
+def test_no_record_moves_more_than_the_bound_of_a_covariance(seed: int) -> None:
+    assert not above_a_covariance(np.random.default_rng(seed), 60)
+
+
+@pytest.mark.parametrize("planted", ["square roots", "twice the noise", "the diagonal alone"])
+def test_a_wrong_factor_of_a_covariance_is_found(planted: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = draws.factor_of
+    wrong = {
+        "square roots": lambda matrix: right(matrix @ matrix),  # the covariance is taken for its root
+        "twice the noise": lambda matrix: 2 * right(matrix),
+        "the diagonal alone": lambda matrix: right(np.diag(np.diag(matrix))),
+    }
+    monkeypatch.setattr(draws, "factor_of", wrong[planted])
+    assert above_a_covariance(np.random.default_rng(seed), 60)
 
 
 # samples --------------------------------------------------------------------------------------------------------------

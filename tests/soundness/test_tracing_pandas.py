@@ -37,6 +37,13 @@ values = ["Bonn", "Oslo"]
 [columns.sex]
 type = "category"
 values = ["f", "m"]
+[columns.day]
+type = "date"
+low = 2023-11-01
+high = 2024-12-31
+[columns.seen]
+type = "date"
+nullable = true
 """)
 CUT = "pd.cut(df['age'], [-1, 2, 6, 9])"
 BY_BOTH = ".reindex(index=['Bonn', 'Oslo'], columns=['f', 'm'], fill_value=0).to_numpy() + rng.laplace(size=(2, 2))"
@@ -57,6 +64,13 @@ PLANTED = {
     "map": ("map", "df['city'].map({'Bonn': 1, 'Oslo': 4}).sum() + rng.laplace(scale=4)"),
     "get_dummies": ("where", "pd.get_dummies(df['sex']).reindex(columns=['f', 'm'], fill_value=0).sum().to_numpy() + "
                     "rng.laplace(size=2)"),
+    "month": ("part of a date", "df['day'].dt.month.sum() + rng.laplace(scale=12)"),
+    "year": ("part of a date", "(df['day'].dt.year - 2023).sum() + rng.laplace()"),
+    "weekday": ("part of a date", "df['seen'].dropna().dt.weekday.sum() + rng.laplace(scale=6)"),
+    "groups by month": ("groups", "df.groupby(df['day'].dt.month)['pay'].sum().reindex(range(1, 13), fill_value=0).to_numpy()"
+                        " + rng.laplace(scale=5, size=12)"),
+    "date": ("comparison of dates", "(df['day'] >= '2024-03-01').sum() + rng.laplace()"),
+    "two dates": ("comparison of dates", "(df['day'] < df['seen']).sum() + rng.laplace()"),
     "select": ("where", "np.select([df['age'] < 3, df['age'] < 6], [1, 2], 5).sum() + rng.laplace(scale=5)"),
 }  # fmt: skip
 """For each function of pandas, the rule that it rests on, and a program."""

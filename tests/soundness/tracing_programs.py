@@ -60,6 +60,11 @@ class Zero:
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         return self._draw("gaussian", loc, scale, size)
 
+    def multivariate_normal(self, mean: Any, cov: Any) -> Any:
+        """Draws that depend on each other: the covariance is noted."""
+        self.draws.append(("correlated", np.asarray(cov, dtype=float)))
+        return np.zeros(len(cov)) + mean
+
     def exponential(self, scale: Any, size: Any) -> Any:
         """One of two draws, of which the difference is Laplace noise: the first is noted."""
         self.halves += 1
@@ -255,8 +260,13 @@ class Program:
                 f"{name} + (rng.exponential({scale}, {size}) - rng.exponential({scale}, {size}))",
                 f"{name} + rng.exponential({scale}, {size}) - rng.exponential({scale}, {size})",
             ])  # fmt: skip
-        elif kind < 0.9:
+        elif kind < 0.85:
             text = f"{name} + rng.normal(0, {scale}, {size})"
+        elif kind < 0.9:
+            share = float(self.pick([0.0, 0.25, 0.5]))
+            cov = self.let(f"np.eye({size}) * {scale} + {share}")
+            text = self.pick([f"{name} + rng.multivariate_normal(np.zeros({size}), {cov})",
+                              f"rng.multivariate_normal({name}, {cov})"])  # fmt: skip
         elif kind < 0.95:
             text = f"{name}[0] + rng.laplace(0, {scale})"
         else:
@@ -333,6 +343,9 @@ def measured(function: Callable[..., Any], one: Any, other: Any) -> Measured:
             found.undefined = True
             continue
         move = np.abs(here - there)
+        if law == "correlated":
+            _of_correlated(found, scale, here, there)
+            continue
         sure = np.maximum(move - ROUNDING * (1 + np.abs(here) + np.abs(there)), 0.0) / scale
         if law == "laplace":
             found.laplace += sure.ravel().tolist()
@@ -343,6 +356,16 @@ def measured(function: Callable[..., Any], one: Any, other: Any) -> Measured:
         found.size += float(np.sum(move / scale) if law == "laplace" else np.sum((move / scale) ** 2))
     found.laplace = sorted((one for one in found.laplace if one > 0), reverse=True)
     return found
+
+
+def _of_correlated(found: Measured, covariance: Any, here: Any, there: Any) -> None:
+    """What a pair spends of Gaussian noise that depends on each other; what rounding may have added is taken off."""
+    move = here - there
+    square = float(move @ np.linalg.solve(covariance, move))
+    off = ROUNDING * float(np.linalg.norm(1 + np.abs(here) + np.abs(there)))
+    least = float(np.linalg.eigvalsh(covariance).min()) ** 0.5
+    found.gaussian += max(square**0.5 - off / least, 0.0) ** 2
+    found.size += square
 
 
 def dominated(pair: Measured, options: list[Spent]) -> bool:

@@ -24,7 +24,7 @@ from dpverdict.audit.trials.user_functions import load_named
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name, check_adjacency
-from dpverdict.numerics.stages import begin_stage
+from dpverdict.numerics.stages import begin_stage, shown_in_a_notebook
 
 TESTING: Final = 60.0
 """Seconds that the releases of the test take, about, if no number of releases is given."""
@@ -242,6 +242,7 @@ def search_for(
     )
 
 
+@shown_in_a_notebook("search of neighbours")
 def find_neighbours(
     function: AnyMechanism,
     claim: Guarantee | str,
@@ -255,6 +256,8 @@ def find_neighbours(
     most: int | None = None,
 ) -> FoundPair:
     """Search a real table for the neighbours on which a function breaks its claim most clearly.
+
+    Interrupted in a notebook, it takes the best of the pairs that it has measured so far.
 
     The runs of the search are thrown away: test the pair on fresh releases, with another seed or not, by
     ``distinguish(found.function, found.pair, claim, ...)``. That is the only test, so that its error probability is

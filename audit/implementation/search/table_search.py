@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from html import escape
 from itertools import islice
 from typing import Any, Final, final
 
@@ -36,10 +37,11 @@ from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
+from dpverdict.cards import framed, table
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, ObjectPair, as_pair
-from dpverdict.numerics.stages import begin_stage
+from dpverdict.numerics.stages import begin_stage, in_a_notebook, say_in_a_notebook
 
 DEFAULT_SECONDS: Final = 60.0
 """Of a search, if no number is given."""
@@ -92,6 +94,7 @@ class FoundPair:
         followed: of the pairs that were measured, how many the noise tap followed.
         seconds: of the search, and of one release of the pair that is left.
         finished: whether all proposals were measured before the time was over.
+        interrupted: whether somebody ended the search before.
     """
 
     pair: AnyPair
@@ -109,13 +112,28 @@ class FoundPair:
     seconds: float
     release_seconds: float
     finished: bool
+    interrupted: bool = False
 
     def describe(self) -> str:
         """What was searched, in one line."""
-        how = "all proposals" if self.finished else "until the time was over"
+        until = "until it was interrupted" if self.interrupted else "until the time was over"
+        how = "all proposals" if self.finished else until
         return (
             f"{self.measured} pairs measured ({how}), {self.followed} of them followed by the noise tap; {self.run} of "
             f"them run, {self.releases} releases per table, all thrown away; {self.seconds:.0f} s"
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        told = {"what tells them apart": self.part, "what to change": self.change, "searched": self.describe()}
+        seen = "something was seen that the claim does not allow" if self.promising else "nothing was seen"
+        following = "A search proves nothing. Next: distinguish(found.function, found.pair, claim, ...), on new runs."
+        return framed(
+            f"<strong>Neighbours: {escape(self.words)}</strong>",
+            f"<div>Of these two tables {seen}.</div>",
+            table("", (), [(name, value) for name, value in told.items() if value]),
+            f'<div style="margin:.7em 0 0">{escape(following)}</div>',
+            curves=(),
         )
 
 
@@ -179,6 +197,7 @@ class _Search:
         self._run_seconds = 0.0
         self._releases = 0
         self._exhausted = False
+        self._interrupted = False
 
     def found(self) -> FoundPair:
         with warnings.catch_warnings():
@@ -186,7 +205,11 @@ class _Search:
             return self._searched()
 
     def _searched(self) -> FoundPair:
-        self._measure_all()
+        try:
+            self._measure_all()
+        except KeyboardInterrupt:
+            self._stop_if(known=bool(self._measures))
+            del self._proposals[max(one.number for one in self._measures) + 1 :]
         if not self._proposals:
             remedy = "give a table with records, or a schema"
             raise InvalidValue("data", "no neighbours", "a table of which a record can be changed", remedy)
@@ -217,11 +240,14 @@ class _Search:
             seconds=time.monotonic() - self._begun,
             release_seconds=seconds,
             finished=self._exhausted,
+            interrupted=self._interrupted,
         )
 
     def _copied(self, best: tuple[Proposal, CandidatePair, float]) -> FoundPair | None:
         """The pair of a record that is copied into outcomes, where nothing else was found; None if none is."""
         _, candidate, seconds = best
+        if self._interrupted:
+            return None
         if candidate.statistic >= EVIDENT or self._schema.relation is REPLACE_ONE or self._schema.user is not None:
             return None
         runs = COPYING if self._most is not None else int(min(COPYING, COPYING_SHARE * self._seconds / seconds))
@@ -387,6 +413,9 @@ class _Search:
                 candidate = CandidatePair(self._pair(proposal), proposal.words, f"{self._seed} {at}")
                 seconds = self._run(candidate, trials, number)
                 candidate.judge(payoff, thorough=False)
+            except KeyboardInterrupt:
+                self._stop_if(known=bool(alive))
+                break
             except MechanismFailure as error:
                 failure = failure or error
                 continue
@@ -411,8 +440,12 @@ class _Search:
                 if self._over():
                     break
                 self._watch(f"search of neighbours: {len(alive)} pairs left, best so far: {alive[0][0].words[:100]}")
-                seconds = self._run(candidate, trials, number)
-                candidate.judge(payoff, thorough=len(alive) <= 4)
+                try:
+                    seconds = self._run(candidate, trials, number)
+                    candidate.judge(payoff, thorough=len(alive) <= 4)
+                except KeyboardInterrupt:
+                    self._stop_if(known=True)
+                    break
                 alive[place] = proposal, candidate, seconds
         return self._sorted(alive)[0], count
 
@@ -443,8 +476,17 @@ class _Search:
         self._releases += trials
         return (time.monotonic() - begun) / (2 * trials)
 
+    def _stop_if(self, *, known: bool) -> None:
+        """In a notebook an interrupt ends the search with what it knows; otherwise it passes, also a second one."""
+        if self._interrupted or not known or not in_a_notebook():
+            raise  # noqa: PLE0704  # it is called where an exception is handled
+        self._interrupted = True
+        say_in_a_notebook(f"Interrupted: the best of {len(self._measures)} pairs that were measured is taken.")
+
     def _over(self, share: float = 1.0) -> bool:
         """Whether a share of the time for releases is over."""
+        if self._interrupted:
+            return True
         if self._most is not None:
             return False
         return time.monotonic() > self._until - (1 - share) * (1 - MEASURING) * self._seconds

@@ -75,12 +75,12 @@ class TracedEvidence(Evidence):
 
     @property
     def found(self) -> str:
-        """From where on the claim is certified, and the largest loss of a pair."""
+        """What is certified of every pair, and the largest loss of one."""
         verdict, said = self.verdict, []
         if verdict.true_from is not None:
-            said.append(f"certified from {at_most(verdict.true_from, 6)} on")
+            said.append(f"at most {at_most(verdict.true_from, 6)} for every pair")
         if verdict.found_up_to is not None:
-            said.append(f"a pair with {at_least(verdict.found_up_to, 6)}")
+            said.append(f"at least {at_least(verdict.found_up_to, 6)} for one pair")
         return ", ".join(said) or "nothing"
 
     @property
@@ -102,13 +102,14 @@ class TracedEvidence(Evidence):
         header = ("line", "statistic", "a record moves it by", "noise", "spent")
         rows = tuple((one.line, one.statistic, one.moved, one.noise, one.spent) for one in verdict.lines)
         proved = verdict.covered and verdict.status is not Status.REFUTED
-        yield Section(
-            anchor="traced",
-            title="What is released",
-            evidence=EvidenceKind.EXACT if proved else EvidenceKind.NONE,
-            text=(f"For every table of the schema and its neighbours ({verdict.relation}).",) if proved else (),
-            tables=(Table(header=header, rows=rows),) if rows else (),
-        )
+        if rows or proved:
+            yield Section(
+                anchor="traced",
+                title="What is released",
+                evidence=EvidenceKind.EXACT if proved else EvidenceKind.NONE,
+                text=(f"For every table of the schema and its neighbours ({verdict.relation}).",) if proved else (),
+                tables=(Table(header=header, rows=rows),) if rows else (),
+            )
         if verdict.witness is not None:
             yield Section(
                 anchor="traced_pair",

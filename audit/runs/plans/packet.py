@@ -23,7 +23,7 @@ from dpverdict.audit.documents.schema import checked, json_schema
 from dpverdict.audit.exact.spending import Spendable
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.provenance import file_hash, package_hash, python_version
-from dpverdict.audit.reports.html import render, style_sheet
+from dpverdict.audit.reports.html import render
 from dpverdict.audit.reports.summary import own_delta, promised_epsilon
 from dpverdict.audit.runs.plans.composed import Mu, composed_claim, mu_of, spendable_of, spent_together
 from dpverdict.audit.runs.plans.deployment import registry_entry
@@ -43,7 +43,7 @@ from dpverdict.mechanisms.core.guarantees import (
     parse_guarantee,
 )
 from dpverdict.numerics.roots import float_above
-from dpverdict.numerics.text import at_most, decimal, rounded_text
+from dpverdict.numerics.text import at_most, decimal, rounded_text, time_stamp
 
 SCHEMA_VERSION: Final = 1
 """Raised when a field changes its meaning or goes away; a new field does not raise it."""
@@ -108,7 +108,7 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> Pac
         "format": "dpverdict packet",
         "schema_version": SCHEMA_VERSION,
         "title": result.plan.title,
-        "created": result.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": time_stamp(result.created),
         "status": result.status.value,
         "exit_code": result.exit_code,
         "accept": Expected.NOT_REFUTED.value if result.plan.accept_not_refuted else None,
@@ -154,11 +154,12 @@ def render_packet_html(fields: PacketDocument) -> str:
     status = PlanStatus(fields["status"])
     page = render(
         "packet.html.j2",
+        version=fields["replay"]["versions"]["dpverdict"],
+        created=fields["created"],
         packet=fields,
         badge=BADGES[status],
         mark=MARKS.get(status.value, MARKS["REFUTED"]),
         entry=json.dumps(fields["registry"]["entry"], indent=2, ensure_ascii=False),
-        style=style_sheet(),
     )
     return page + "\n"
 

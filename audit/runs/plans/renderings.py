@@ -12,11 +12,12 @@ from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.documents.plan import PlanDocument
 from dpverdict.audit.documents.schema import checked, json_schema
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.reports.html import render, style_sheet
+from dpverdict.audit.reports.html import render
 from dpverdict.audit.reports.terminal import plain
 from dpverdict.audit.runs.plans.plan import Expected
 from dpverdict.audit.runs.plans.results import NOT_RUN, AuditResult, PlanResult, PlanStatus
 from dpverdict.cards import MARKS
+from dpverdict.numerics.text import time_stamp
 
 BADGES: Final = {
     PlanStatus.CERTIFIED: "AS EXPECTED",
@@ -38,7 +39,7 @@ def plan_fields(result: PlanResult) -> PlanDocument:
     fields = {
         "schema_version": SCHEMA_VERSION,
         "title": result.plan.title,
-        "created": result.created.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "created": time_stamp(result.created),
         "seed": result.seed,
         "error_probability": result.plan.error_probability,
         "exit_code": result.exit_code,
@@ -90,7 +91,7 @@ def render_junit(result: PlanResult) -> str:
         errors=str(errors),
         skipped="0",
         time=f"{sum(one.seconds for one in result.results):.3f}",
-        timestamp=result.created.strftime("%Y-%m-%dT%H:%M:%S"),
+        timestamp=time_stamp(result.created).removesuffix("Z"),
     )
     properties = ElementTree.SubElement(suite, "properties")
     stated = {"status": result.status.value, "conclusion": result.conclusion}
@@ -135,8 +136,8 @@ def render_plan_html(result: PlanResult) -> str:
         counts=counts(result),
         badge=BADGES[result.status],
         mark=MARKS.get(result.status.value, MARKS["REFUTED"]),
-        versions=software_versions(),
-        style=style_sheet(),
+        version=software_versions()["dpverdict"],
+        created=result.created,
     )
     return page + "\n"
 

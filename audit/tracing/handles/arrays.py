@@ -273,24 +273,45 @@ def _called(array: FollowedArray, method: Callable[..., Any], args: Any, kwargs:
     return method(array, *settled(args), **settled(kwargs))
 
 
+class _NumberOfRecords:
+    """Stands in a shape, where code of C may look at it: it is neither compared, nor shown."""
+
+    __slots__ = ("_dpv_of",)
+
+    def __init__(self, of: Any) -> None:
+        self._dpv_of = of
+
+    def _data(self, *args: Any) -> NoReturn:
+        length_of(self._dpv_of)
+        raise AssertionError("the number of records is not public")
+
+    __eq__ = __ne__ = __hash__ = _data  # pyright: ignore[reportAssignmentType]
+    __repr__ = __str__ = __format__ = _data  # pyright: ignore[reportAssignmentType]
+    __bool__ = __int__ = __index__ = __float__ = _data
+
+
 class Shape(tuple[Any, ...]):
     """The shape of records whose number is not public: its other entries may be used."""
 
     _dpv_of: Any
 
     def __new__(cls, entries: Sequence[Any], of: Any = None) -> Shape:
-        made = super().__new__(cls, entries)
+        made = super().__new__(cls, [_NumberOfRecords(of) if one is None else one for one in entries])
         made._dpv_of = of
         return made
 
     def __getitem__(self, key: Any) -> Any:
         found = tuple.__getitem__(self, key)
-        if self._dpv_of is not None and (found is None or (isinstance(found, tuple) and None in found)):
-            return counted(self._dpv_of) if found is None else Shape(found, self._dpv_of)
+        if type(found) is _NumberOfRecords:
+            return counted(self._dpv_of)
+        if isinstance(found, tuple) and any(type(one) is _NumberOfRecords for one in tuple.__iter__(found)):
+            return Shape(
+                [None if type(one) is _NumberOfRecords else one for one in tuple.__iter__(found)], self._dpv_of
+            )
         return found
 
     def __iter__(self) -> Iterator[Any]:
-        return (counted(self._dpv_of) if one is None else one for one in tuple.__iter__(self))
+        return (counted(self._dpv_of) if type(one) is _NumberOfRecords else one for one in tuple.__iter__(self))
 
     def _data(self) -> None:
         if self._dpv_of is not None:
@@ -541,7 +562,10 @@ def call_ufunc(tape: RunTape, function: Any, args: Sequence[Any]) -> Any:
     name = {"divide": "true_divide", "conjugate": "positive"}.get(function.__name__, function.__name__)
     given = [one for one in args if isinstance(one, FollowedArray)]
     if any(np.asarray(raw(one)).dtype.kind in "mM" for one in given):
-        tape.refuse("comparisons and arithmetic of dates", "put the day into the table as a number")
+        tape.refuse(
+            "comparisons and arithmetic of dates",
+            "use a frame, or put the day into the table as a number",
+        )
     if any(isinstance(one, Transposed) for one in args):
         tape.refuse(f"np.{name} of transposed records", "work with x itself")
     if name in ("matmul", "vecdot"):

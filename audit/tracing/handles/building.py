@@ -22,19 +22,25 @@ def making(original: Callable[..., Any]) -> Callable[..., Any]:
         tape = current()
         if tape is None or sys._getframe(1).f_code.co_filename not in tape.files:  # pyright: ignore[reportPrivateUsage]
             return found
-        return Building(found)
+        blank = original is _EMPTY and found.dtype != object
+        return Building(np.zeros_like(found) if blank else found, blank=blank)
 
     return make
+
+
+_EMPTY: Final = np.empty
+"""What gives numbers that happen to lie in memory, such as those of data that were there before."""
 
 
 class Building(np.lib.mixins.NDArrayOperatorsMixin):
     """An array of public numbers, until it is given something that is followed."""
 
-    __slots__ = ("_dpv_parts", "_dpv_plain", "_dpv_shown")
+    __slots__ = ("_dpv_blank", "_dpv_parts", "_dpv_plain", "_dpv_shown")
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: Any, *, blank: bool = False) -> None:
         self._dpv_plain: Any = values
+        self._dpv_blank: set[int] = set(range(values.size)) if blank else set()  # that nothing was written into
         self._dpv_parts: dict[int, Any] = {}
         self._dpv_shown = False  # whether another array may show the same numbers
 
@@ -44,6 +50,9 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _dpv_settled(self) -> Any:
         """What it holds now: a plain array, or one that is followed."""
+        if self._dpv_blank:
+            _refuse("an array of np.empty of which not every entry was written: the others show what was in memory",
+                    "use np.zeros")  # fmt: skip
         if not self._dpv_parts:
             return self._dpv_plain
         flat = self._dpv_plain.ravel()
@@ -64,6 +73,7 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
             _refuse("an array that is changed in place while another one may show the same numbers",
                     "build a list, and np.array(list) of it, or work on a copy")  # fmt: skip
         places = np.arange(self._dpv_plain.size).reshape(self._dpv_plain.shape)[key]
+        self._dpv_blank.difference_update(np.ravel(places).tolist())
         value = settled(value)
         if not isinstance(value, Followed | Released) and not hasattr(value, "_dpv_array"):
             for one in np.ravel(places).tolist():
@@ -71,10 +81,8 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
             self._dpv_plain[key] = value
             return
         whole = array_of(value) if not isinstance(value, Released) else value
-        if (
-            self._dpv_plain.dtype.kind != "f"
-            and getattr(whole, "dtype", self._dpv_plain.dtype) != self._dpv_plain.dtype
-        ):
+        own = self._dpv_plain.dtype
+        if own != np.float64 and getattr(whole, "dtype", own) != own:
             _refuse("numbers written into an array of another dtype", "make it of floats: np.zeros(k)")
         if np.ndim(places) == 0:
             self._dpv_parts[int(places)] = whole
@@ -144,6 +152,8 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
         if name in ("shape", "size", "ndim", "dtype"):
             return getattr(self._dpv_plain, name)
         self._dpv_shown = self._dpv_shown or name not in _COPYING
+        if name == "fill":
+            self._dpv_blank.clear()
         return getattr(self._dpv_settled(), name)
 
     def __bool__(self) -> bool:
@@ -163,7 +173,7 @@ class Building(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __deepcopy__(self, memo: Any) -> Building:
         made = Building(self._dpv_plain.copy())
-        made._dpv_parts = dict(self._dpv_parts)
+        made._dpv_parts, made._dpv_blank = dict(self._dpv_parts), set(self._dpv_blank)
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:

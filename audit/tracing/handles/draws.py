@@ -9,6 +9,7 @@ not covered, as nobody sees how they were started; neither is one that is starte
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import math
 import random
@@ -22,6 +23,7 @@ import numpy as np
 
 from dpverdict.audit.tracing.handles.arrays import (
     FollowedArray,
+    Shape,
     counted,
     fact_of,
     is_noise,
@@ -577,6 +579,8 @@ def replaced(
                 found.append((names, name, followed[id(value)]))
             elif callable(value) and id(value) in former:
                 found.append((names, name, former[id(value)]))
+            elif name not in _SHADOWED and (shadow := _shadow_of(value)) is not None:
+                found.append((names, name, shadow))
             elif name not in _SHADOWED and value is math:
                 found.append((names, name, _MATH))
             elif getattr(value, "__module__", None) == "math" and getattr(math, name, None) is value:
@@ -650,6 +654,9 @@ def _shadow(kind: type, act: Callable[[Any], Any]) -> Any:
         def __getattr__(cls, name: str) -> Any:
             return getattr(kind, name)
 
+        def __repr__(cls) -> str:
+            return repr(kind)
+
         def __eq__(cls, other: Any) -> bool:
             return other is cls or other is kind
 
@@ -674,7 +681,8 @@ def _to_int(value: Any) -> Any:
     if isinstance(value, Released):
         if value._dpv_options is not None:
             return value
-        return made(value._dpv_tape, np.trunc(plain(value)))
+        whole = np.trunc(plain(value))
+        return made(value._dpv_tape, np.int64(whole) if np.ndim(whole) == 0 and abs(whole) < 2.0**62 else whole)
     if is_total(value) and fact_of(value).shape == ():
         return value.astype(np.int64)
     return int(value)
@@ -701,12 +709,99 @@ def _length(value: Any) -> Any:
     return len(value)
 
 
+_PYTHON_KINDS: Final = {"b": (bool, np.bool_), "i": (int, np.int64), "u": (int, np.uint64), "f": (float, np.float64)}
+
+
+_HANDLES: Final = __name__.rpartition(".")[0]
+"""The room of the classes that stand for arrays, frames and numbers."""
+
+
+def _kinds_of(value: Any) -> Sequence[type] | None:
+    """The classes that may stand where something is followed; None of anything else.
+
+    A number may be one of Python or one of NumPy: which of them it is, the trace does not say.
+    """
+    if isinstance(value, Shape) or not type(value).__module__.startswith(_HANDLES):
+        return None
+    if type(value) is Released and type(value._dpv_value).__module__ not in ("builtins", "numpy"):
+        return [type(value._dpv_value)]
+    if type(value) is Released and np.ndim(value._dpv_value) == 0 and type(value._dpv_value) not in (dict, list, set):
+        return _PYTHON_KINDS.get(np.asarray(value._dpv_value).dtype.kind, [type(value._dpv_value)])
+    if isinstance(value, FollowedArray) and value.ndim == 0:
+        return _PYTHON_KINDS.get(value.dtype.kind, [value.__class__])
+    if type(value) in (FollowedArray, Released, FollowedGenerator, Building):
+        return [value.__class__]
+    if isinstance(value, Followed):  # a frame or a series that says so, or something that nobody asks
+        return [value.__class__] if value.__class__ is not type(value) else []
+    return []
+
+
+def _asked(value: Any, answer: Callable[[type], bool]) -> bool | None:
+    """The answer to a question about the class of what is followed; None of anything else."""
+    kinds = _kinds_of(value)
+    if kinds is None or current() is None:
+        return None
+    answers = {answer(kind) for kind in kinds}
+    if len(answers) != 1:
+        _refuse("a question about the class of what is followed, which Python and NumPy answer in different ways",
+                "convert it, float(n) or np.asarray(n), without asking")  # fmt: skip
+    return answers.pop()
+
+
+def _shadow_of(value: Any) -> Any:
+    """What stands for a function of Python that a module has under another name."""
+    return next((one for name, one in _SHADOWED.items() if getattr(builtins, name) is value), None)
+
+
+def _is_instance(value: Any, kinds: Any) -> bool:
+    kinds = tuple(_unshadowed(one) for one in kinds) if isinstance(kinds, tuple) else _unshadowed(kinds)
+    found = _asked(value, lambda kind: issubclass(kind, kinds))
+    return isinstance(value, kinds) if found is None else found
+
+
+def _unshadowed(kind: Any) -> Any:
+    return {_SHADOWED["float"]: float, _SHADOWED["int"]: int}.get(kind, kind) if isinstance(kind, type) else kind
+
+
+def _has_attribute(value: Any, name: str) -> bool:
+    found = _asked(value, lambda kind: hasattr(kind, name))
+    return hasattr(value, name) if found is None else found
+
+
+def _attribute(value: Any, name: str, *default: Any) -> Any:
+    if default and _asked(value, lambda kind: hasattr(kind, name)) is False:
+        return default[0]
+    return getattr(value, name, *default)
+
+
+@final
+class _Shadow:
+    """A function in the place of one of Python, which looks like that one."""
+
+    __slots__ = ("_act", "_of")
+
+    def __init__(self, act: Callable[..., Any], of: Callable[..., Any]) -> None:
+        self._act, self._of = act, of
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        return self._act(*args, **given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+    def __repr__(self) -> str:
+        return repr(self._of)
+
+
 _SHADOWED: Final[dict[str, Any]] = {
-    "len": _length,
+    "isinstance": _Shadow(_is_instance, isinstance),
+    "hasattr": _Shadow(_has_attribute, hasattr),
+    "getattr": _Shadow(_attribute, getattr),
+    "len": _Shadow(_length, len),
     "float": _shadow(float, _to_float),
     "int": _shadow(int, _to_int),
-    "max": _extreme(max, np.maximum),
-    "min": _extreme(min, np.minimum),
+    "max": _Shadow(_extreme(max, np.maximum), max),
+    "min": _Shadow(_extreme(min, np.minimum), min),
 }
 
 

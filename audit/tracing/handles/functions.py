@@ -142,6 +142,9 @@ def _setitem(array: FollowedArray, key: Any, value: Any) -> None:
            "work on a copy: x = x.copy(), or use np.where")  # fmt: skip
     if isinstance(fact, Rows) and isinstance(key, FollowedArray):
         mask = key
+        if isinstance(value, FollowedArray):
+            no(array, "data written into the records of a mask, which raises unless there are as many of them",
+               "use np.where(mask, value, x)")  # fmt: skip
         if len(fact.shape) != len(fact_of(mask).shape):
             mask = mask[:, None] if fact_of(mask).shape == () else mask
         found: Any = np.where(mask, value, array)
@@ -179,7 +182,7 @@ def _of_totals(tape: RunTape, name: str, function: Any, args: Sequence[Any]) -> 
         rest = next(one for one in arrays if not isinstance(one, FollowedArray))
         return applied("not steeper", [totals[0], rest], value, dtype=dtype, name=name)
     if name in ("negative", "positive"):
-        return applied("negative", arrays, value, dtype=dtype) if name == "negative" else totals[0]
+        return applied("negative", arrays, value, dtype=dtype) if name == "negative" else _copied(totals[0])
     if name in ("absolute", "fabs"):
         return applied("absolute", arrays, value)
     if name in ("floor", "ceil", "trunc"):
@@ -187,7 +190,7 @@ def _of_totals(tape: RunTape, name: str, function: Any, args: Sequence[Any]) -> 
     if name == "exp":
         return applied("weights", arrays, value)
     if name == "rint" and fact.dtype.startswith("int"):
-        return totals[0]
+        return applied("converted", arrays, value, dtype=dtype)
     if name in ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"):
         tape.refuse(
             "a comparison of a statistic, and so a branch on data", "add noise first, and compare the noisy value"
@@ -395,7 +398,14 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min:
         found = np.maximum(found, low)
     if high is not None:
         found = np.minimum(found, high)
-    return found if found.dtype == value.dtype else found.astype(value.dtype)
+    if found.dtype != value.dtype:
+        return found.astype(value.dtype)
+    return _copied(found) if found is a else found
+
+
+def _copied(array: FollowedArray) -> FollowedArray:
+    """The same numbers in an array of its own, as NumPy gives them: it may be changed in place by itself."""
+    return labelled(remade(array, array._dpv_number, np.copy(raw(array))), array._dpv_labels)
 
 
 @covers(np.where)
@@ -449,7 +459,7 @@ def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, n
 def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     _nothing_else(a, "round", {"out": out})
     if decimals == 0:
-        return np.rint(a) if a.dtype.kind == "f" else a
+        return np.rint(a) if a.dtype.kind == "f" else _copied(a)
     if not is_rows(a):
         no(a, "np.round of a statistic", "round the noisy value")
     factor = 10.0**decimals
@@ -796,7 +806,8 @@ method("round")(lambda self, decimals=0, out=None: _round(self, decimals, out))
 method("dot")(lambda self, other: _matmul(self, other))
 method("copy")(lambda self, *args: _copy(self))
 method("reshape")(lambda self, *args: _reshaped("reshape")(self, args[0] if len(args) == 1 else args))
-method("ravel", "flatten")(lambda self, *args: _reshaped("ravel")(self))
+method("ravel")(lambda self, *args: _reshaped("ravel")(self))
+method("flatten")(lambda self, *args: _copied(_reshaped("ravel")(self)))
 method("squeeze")(lambda self, *args: _reshaped("squeeze")(self))
 method("transpose")(lambda self, *args: self.T)
 method("item")(lambda self, *args: no(self, "data that become a plain number", "add noise first"))
@@ -815,9 +826,9 @@ def _astype(self: Any, dtype: Any, *args: Any, **given: Any) -> Any:
     _nothing_else(self, "astype", given, "copy", "order", "casting")
     kind = np.dtype(dtype)
     if is_noise(self):
-        if kind.kind == "f" or self.dtype == kind:
-            return self
-        no(self, "noise converted to another dtype", "round the noisy value")
+        if kind in (self.dtype, np.float64):
+            return remade(self, None, np.array(raw(self), dtype=kind))
+        no(self, f"noise converted to {kind}, of which only some numbers are left", "convert the noisy value")
     with np.errstate(all="ignore"):
         value = np.asarray(raw(self)).astype(kind)
     if is_rows(self):

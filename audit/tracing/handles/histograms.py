@@ -41,7 +41,7 @@ def _bin(column: Any, edges: Any) -> Any:
 
 def _edges(array: Any, bins: Any, range: Any) -> list[Any]:
     """Public edges along both axes."""
-    if np.ndim(bins) == 0 or isinstance(bins, str) or len(bins) != 2:
+    if isinstance(bins, str) or not hasattr(bins, "__len__") or len(bins) != 2:  # edges may differ in number
         bins = [bins, bins]
     found: list[Any] = []
     for i, one in enumerate(bins):

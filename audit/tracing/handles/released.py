@@ -43,13 +43,20 @@ class Followed:
 class Released:
     """A value that was noised, or made of such values and public ones."""
 
-    __slots__ = ("_dpv_options", "_dpv_pending", "_dpv_tape", "_dpv_value")
+    __slots__ = ("_dpv_loose", "_dpv_options", "_dpv_pending", "_dpv_tape", "_dpv_value")
     __array_priority__: float = 2000.0
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # it would choose a place in a dictionary
 
     def __init__(
-        self, tape: RunTape, value: Any, pending: tuple[Release, ...] = (), options: int | None = None
+        self,
+        tape: RunTape,
+        value: Any,
+        pending: tuple[Release, ...] = (),
+        options: int | None = None,
+        *,
+        loose: bool = False,
     ) -> None:
+        object.__setattr__(self, "_dpv_loose", loose)  # whether noise decided how many numbers these are
         object.__setattr__(self, "_dpv_options", options)
         object.__setattr__(self, "_dpv_tape", tape)
         object.__setattr__(self, "_dpv_value", value)
@@ -71,10 +78,17 @@ class Released:
         if name == "tolist":
             return lambda: _listed(self)
         found = getattr(plain(self), name)
-        tape = self._dpv_tape
+        tape, loose = self._dpv_tape, self._dpv_loose
         if callable(found):
-            return lambda *args, **kwargs: made(tape, found(*plain(args), **plain(kwargs)))
-        return found if name in ("shape", "ndim", "size", "dtype") else made(tape, found)
+            return lambda *args, **kwargs: _called(tape, name, found, args, kwargs, loose=loose)
+        if name in ("shape", "size"):
+            self._dpv_must_be_so_many()
+        return found if name in ("shape", "ndim", "size", "dtype") else made(tape, found, loose=loose)
+
+    def _dpv_must_be_so_many(self) -> None:
+        """Note that the number of values leaves the trace, where noise decided it."""
+        if self._dpv_loose:
+            self._dpv_tape.leave("a size")
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._dpv_tape.refuse(f"an attribute {name} that is set on noisy values", "make a new one")
@@ -86,7 +100,9 @@ class Released:
             return NotImplemented  # the draws know what they are put to
         _apart_from_data(args, kwargs)
         out = kwargs.pop("out", None)
-        found = made(self._dpv_tape, getattr(function, method)(*plain(args), **plain(kwargs)))
+        if method == "at" and not isinstance(args[0], Released):
+            self._dpv_tape.refuse("noisy values written into an array in place", "assign the result to a name")
+        found = made(self._dpv_tape, getattr(function, method)(*plain(args), **plain(kwargs)), loose=_any_loose(args))
         if out is not None:
             (target,) = out
             if not isinstance(target, Released):
@@ -98,27 +114,32 @@ class Released:
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         _apart_from_data(args, kwargs)
+        if function.__name__ in _WRITING and not isinstance(args[0] if args else None, Released):
+            self._dpv_tape.refuse("noisy values written into an array in place", "assign the result to a name")
         pending = self._dpv_pending
         if function is _ARGMAX and len(pending) == 1 and len(args) == 1 and not kwargs:
             pending[0].chosen = True
             return Released(self._dpv_tape, np.argmax(self._dpv_value), options=int(np.size(self._dpv_value)))
         if function in (_ARGMAX, _ARGMIN) and len(args) == 1 and not kwargs:
             return Released(self._dpv_tape, function(plain(self)), options=int(np.size(self._dpv_value)))
-        return made(self._dpv_tape, function(*plain(args), **plain(kwargs)))
+        return _called(self._dpv_tape, function.__name__, function, args, kwargs, loose=_any_loose(args))
 
     def __getitem__(self, key: Any) -> Any:
         _apart_from_data((key,), {})
-        return made(self._dpv_tape, plain(self)[plain(key)])
+        return made(self._dpv_tape, plain(self)[plain(key)], loose=self._dpv_loose or not _is_public_key(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _apart_from_data((key, value), {})
         plain(self)[plain(key)] = plain(value)
 
     def __iter__(self) -> Iterator[Any]:
+        if self._dpv_loose:
+            self._dpv_tape.refuse("a loop over as many noisy values as noise decides", "return the array of them")
         tape = self._dpv_tape
         return (made(tape, one) for one in plain(self))
 
     def __len__(self) -> int:
+        self._dpv_must_be_so_many()
         size: int = len(self._dpv_value)
         return size
 
@@ -186,21 +207,84 @@ class Released:
         return Released(self._dpv_tape, np.copy(plain(self)) if isinstance(plain(self), np.ndarray) else plain(self))
 
 
-def made(tape: RunTape, value: Any) -> Any:
+_WRITING: Final = ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis")
+"""Functions of NumPy that write into their first argument."""
+_COUNTING: Final = frozenset([
+    "nonzero", "flatnonzero", "argwhere", "unique", "unique_values", "unique_counts", "unique_all", "extract",
+    "compress", "trim_zeros", "dropna",
+    "drop_duplicates", "query", "filter", "union1d", "intersect1d", "setdiff1d", "setxor1d", "delete", "repeat",
+    "value_counts", "mode", "groupby", "bincount", "drop", "drop_nulls", "nlargest", "nsmallest", "explode", "split",
+    "where", "loc", "iloc", "select", "truncate", "insert", "append", "resize", "choose", "histogram",
+])  # fmt: skip
+"""Functions and methods of which noisy values may decide how many numbers they give."""
+
+
+def _called(
+    tape: RunTape, name: str, function: Callable[..., Any], args: Any, kwargs: Any, *, loose: bool
+) -> Any:  # fmt: skip
+    """A function or a method of noisy values; what it calls back is given noisy values again."""
+    _apart_from_data(args, kwargs)
+    if kwargs.get("out") is not None:
+        tape.refuse("noisy values written into an array in place", "assign the result to a name")
+    args, kwargs = plain(args), plain(kwargs)
+    given = [_calling_back(tape, one) for one in args]
+    found = function(*given, **{key: _calling_back(tape, one) for key, one in kwargs.items()})
+    return made(tape, found, loose=loose or name in _COUNTING)
+
+
+def _calling_back(tape: RunTape, value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_calling_back(tape, one) for one in value)
+    if type(value) is dict:
+        return {key: _calling_back(tape, one) for key, one in value.items()}
+    if not callable(value) or isinstance(value, type | np.ufunc):
+        return value
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        found = value(*[made(tape, one) for one in args], **{key: made(tape, one) for key, one in kwargs.items()})
+        _apart_from_data((found,), {})
+        return plain(found)
+
+    return called
+
+
+def _any_loose(args: Any) -> bool:
+    return any(one._dpv_loose if type(one) is Released else type(one) in (list, tuple) and _any_loose(one)
+               for one in args)  # fmt: skip
+
+
+def _is_public_key(key: Any) -> bool:
+    """Whether an index gives as many values whatever the noise is: no mask or list of noisy values."""
+    if isinstance(key, tuple):
+        return all(_is_public_key(one) for one in key)
+    if type(key) is Released:
+        return np.ndim(key._dpv_value) == 0 and np.asarray(key._dpv_value).dtype.kind != "b"
+    if isinstance(key, slice):
+        return not any(type(one) is Released for one in (key.start, key.stop, key.step))
+    return not (isinstance(key, list) and any(type(one) is Released for one in key))
+
+
+def made(tape: RunTape, value: Any, *, loose: bool = False) -> Any:
     """A computed value, of this kind again where it holds numbers; a sequence of them element by element."""
     if value is NotImplemented or value is None or isinstance(value, Released):
         return value
+    if isinstance(value, Followed) or hasattr(value, "_dpv_array"):
+        _apart_from_data((value,), {})
     if isinstance(value, str):  # which text it is may depend on noise, and it is a plain one from here on
         tape.leave("text")
         return value
+    if isinstance(value, list) and loose:
+        tape.leave("a list, of which noise decides how long it is,")
     if isinstance(value, tuple | list):
-        return type(value)(made(tape, one) for one in value)
-    return Released(tape, value)
+        parts = [made(tape, one, loose=loose) for one in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return Released(tape, value, loose=loose and not isinstance(value, np.generic))
 
 
 def _listed(one: Any) -> Any:
     if not isinstance(one, Released):
         return one
+    one._dpv_must_be_so_many()
     value = plain(one)
     if np.ndim(value) == 0:
         return made(one._dpv_tape, value)
@@ -235,8 +319,10 @@ def _apart_from_data(args: Any, kwargs: Any) -> None:
                 tape.refuse("data together with a noisy value, which decides how they are used",
                             "clip and scale data by public numbers only")  # fmt: skip
             refuse("data together with a noisy value")
-        if isinstance(one, tuple | list):
+        if isinstance(one, tuple | list | set | frozenset):
             waiting += one
+        elif isinstance(one, dict):
+            waiting += [*one.keys(), *one.values()]
 
 
 def _method(name: str, function: Callable[..., Any], *, mirrored: bool = False) -> Callable[..., Any]:
@@ -244,10 +330,14 @@ def _method(name: str, function: Callable[..., Any], *, mirrored: bool = False) 
         if isinstance(other, Followed):
             return NotImplemented
         sides = (plain(other), plain(self)) if mirrored else (plain(self), plain(other))
-        return made(self._dpv_tape, function(*sides))
+        return made(self._dpv_tape, function(*sides), loose=_any_loose((self, other)))
 
     method.__name__ = name
     return method
+
+
+def _of_one(function: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda self: made(self._dpv_tape, function(plain(self)), loose=self._dpv_loose)
 
 
 _BINARY: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor")
@@ -259,5 +349,4 @@ for _name in _BINARY:
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Released, f"__{_name}__", _method(f"__{_name}__", getattr(operator, _name)))
 for _name in ("neg", "pos", "abs", "invert"):
-    setattr(Released, f"__{_name}__",
-            lambda self, function=getattr(operator, _name): made(self._dpv_tape, function(plain(self))))  # fmt: skip  # noqa: B008
+    setattr(Released, f"__{_name}__", _of_one(getattr(operator, _name)))

@@ -67,12 +67,13 @@ def _of_polars(tape: RunTape, column: Column, series: Any) -> FollowedArray:
     dtype = {"int": "int64", "bool": "bool"}.get(column.type) if column.nullable else None
     if dtype is not None and values.dtype.kind != "f":
         values = values.astype(np.float64)
-    return _column(tape, column, values if numeric else values.astype(object), "", stated=dtype)
+    dated = values.dtype.kind == "M" and getattr(series.dtype, "time_zone", None) is None
+    return _column(tape, column, values if numeric or dated else values.astype(object), "", stated=dtype)
 
 
 def _column(tape: RunTape, column: Column, values: Any, dtype: str, *, stated: str | None = None) -> FollowedArray:
     """A column by itself, which holds categories too."""
-    numeric = values.dtype.kind in "biuf"
+    numeric = values.dtype.kind in "biufM"
     low, high, missing = bounds_of(column, values.dtype) if numeric else (0.0, 0.0, column.nullable)
     listed = list(column.values) if column.type == "category" else None
     given = {
@@ -88,7 +89,13 @@ def _column(tape: RunTape, column: Column, values: Any, dtype: str, *, stated: s
 
 
 def bounds_of(column: Column, dtype: np.dtype[Any]) -> tuple[float, float, bool]:
-    """The bounds of a column of numbers, as float64 rounded outward, and whether an entry may be missing."""
+    """The bounds of a column of numbers, as float64 rounded outward, and whether an entry may be missing.
+
+    Of dates they are days, counted from the year 1.
+    """
+    if dtype.kind == "M":
+        low = -math.inf if column.low is None else _day(column.low)
+        return low, math.inf if column.high is None else _day(column.high), column.nullable
     if column.type == "bool":
         return 0.0, 1.0, column.nullable
     if column.type == "category":
@@ -98,6 +105,11 @@ def bounds_of(column: Column, dtype: np.dtype[Any]) -> tuple[float, float, bool]
     low = _end(column.low, least, down=True)
     high = _end(column.high, most, down=False)
     return low, high, column.nullable
+
+
+def _day(end: Any) -> float:
+    assert isinstance(end, datetime.date)
+    return float(end.toordinal())
 
 
 def _end(bound: Any, other: int | None, *, down: bool) -> float:

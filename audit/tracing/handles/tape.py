@@ -76,9 +76,11 @@ class RunTape:
         setting: what the rules may look at; the steps are added to it.
         files: of the user's code, whose lines are shown.
         script: the answers to decisions on noised values, in order; of those beyond it, the answer is 0, "no".
+        before: what another run of the function did, in order, with its facts: where this one does the same, they hold.
     """
 
-    def __init__(self, setting: Setting, files: frozenset[str], script: Sequence[int] = ()) -> None:
+    def __init__(self, setting: Setting, files: frozenset[str], script: Sequence[int] = (),
+                 before: Sequence[tuple[object, Fact]] = ()) -> None:  # fmt: skip
         self.setting: Final = setting
         self.files: Final = files
         self.releases: Final[list[Release]] = []
@@ -87,6 +89,7 @@ class RunTape:
         self.decided: Final[list[int]] = []
         self._script: Final = tuple(script)
         self._known: Final[dict[object, int]] = {}
+        self._before = before
         self._used: set[int] = set()
         self._mixable: set[int] = set()
         self.shared: set[int] = set()
@@ -134,8 +137,9 @@ class RunTape:
             return self._known[key]
         if len(self.setting.steps) >= MOST_STEPS:
             self.refuse("more operations than are followed", "loop over fewer values")
+        fact = self._fact_before(key)
         try:
-            fact = OPERATIONS[name].rule(self.setting, operands, given)
+            fact = OPERATIONS[name].rule(self.setting, operands, given) if fact is None else fact
         except NotCovered as error:
             self.refuse(str(error))
         except (ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
@@ -143,6 +147,19 @@ class RunTape:
         self.setting.steps.append(Step(name, tuple(operands), dict(given), fact, self.line()))
         self._known[key] = len(self.setting.steps) - 1
         return self._known[key]
+
+    def _fact_before(self, key: object) -> Fact | None:
+        """What the rule said in the run before, if everything up to here was the same; None if it was not."""
+        place = len(self.setting.steps)
+        if place < len(self._before) and self._before[place][0] == key:
+            return self._before[place][1]
+        self._before = ()
+        return None
+
+    @property
+    def done(self) -> list[tuple[object, Fact]]:
+        """What this run did, in order, with its facts."""
+        return [(key, self.setting.steps[number].fact) for key, number in self._known.items()]
 
     def fact(self, number: int) -> Fact:
         """What the rule of an operation said."""

@@ -208,22 +208,24 @@ def increasing(
 
 
 def wave(function: Callable[[Any], Any], offset: float) -> Callable[[Interval], Interval]:
-    """Sine and cosine: of its ends where it rises or falls in between, and from -1 to 1 otherwise.
+    """Sine and cosine: of its ends where it rises or falls in between; to 1, or from -1, where it turns once.
 
-    It does so between two neighbouring numbers offset + k pi, which are told apart up to 1e-9. NaN of what is infinite.
+    It turns at the numbers offset + k pi, at 1 for an even k, which are told apart up to 1e-9. NaN of what is infinite.
     """
 
     def found(a: Interval) -> Interval:
         with np.errstate(all="ignore"):
             turns = [(end - offset) / np.pi for end in (a.low, a.high)]
             first, last = np.floor(turns[0] - 1e-9), np.floor(turns[1] + 1e-9)
-            between = (first == last) & (np.floor(turns[0] + 1e-9) == first) & (np.floor(turns[1] - 1e-9) == first)
-            small = (np.abs(a.low) < 1e5) & (np.abs(a.high) < 1e5) & (a.low <= a.high) & between
+            small = (np.abs(a.low) < 1e5) & (np.abs(a.high) < 1e5) & (a.low <= a.high)
             ends = [np.asarray(function(end), dtype=np.float64) for end in (a.low, a.high)]
+            top, bottom = small & (last - first <= 1), small & (last - first <= 1)
+            top &= (first == last) | (last % 2 != 0)
+            bottom &= (first == last) | (last % 2 == 0)
         low, high = np.minimum(*ends), np.maximum(*ends)
         for _ in range(4):
             low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
-        low, high = np.where(small, np.maximum(low, -1.0), -1.0), np.where(small, np.minimum(high, 1.0), 1.0)
+        low, high = np.where(bottom, np.maximum(low, -1.0), -1.0), np.where(top, np.minimum(high, 1.0), 1.0)
         return Interval.of(low, high, a.missing | _unbounded(a))
 
     return found
@@ -287,7 +289,7 @@ def _false(a: Interval) -> Flags:
     return found
 
 
-_WAVE: Final = "between its ends where it rises or falls, else from -1 to 1; NaN of what is infinite"
+_WAVE: Final = "between its ends where it rises or falls, to 1 or from -1 where it turns once; NaN of what is infinite"
 
 ELEMENTWISE: Final[dict[str, tuple[Callable[..., Interval], str]]] = {
     "add": (add, "ends of the sum"),

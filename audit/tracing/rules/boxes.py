@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpverdict.audit.tracing.rules.facts import Cell, Rows, Total
 from dpverdict.audit.tracing.rules.operations import OPERATIONS, NotCovered, Setting, Step, TracedOperand
+from dpverdict.audit.tracing.rules.ranges import clipped_nowhere, ranges
 from dpverdict.audit.tracing.rules.records import key_from_json
 
 Dimension: TypeAlias = "tuple[int, int]"
@@ -211,7 +212,7 @@ class Boxes:
         """
         found = Evaluated()
         steps = list(self.setting.steps)
-        setting = replace(self.setting, steps=steps)
+        setting = replace(self.setting, steps=steps, unboxed=self.setting)
         places = {dimension: place for place, dimension in enumerate(self.dimensions)}
         forms: dict[int, Forms] = {}
         for number in self.needed:
@@ -567,6 +568,15 @@ def _astype(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Ro
     return None
 
 
+@_covers("digitize")
+def _digitize(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
+    for form in work.of(operands[0], fact.shape).ravel():
+        for edge in np.asarray(operands[1].value, dtype=np.float64).tolist():
+            if form is not None and math.isfinite(edge):
+                _compared(work, "less", form, Form(Fraction(edge)))
+    return None
+
+
 @_covers("columns")
 def _columns(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Rows) -> Forms | None:
     parts = [work.of(one, one.fact.shape) for one in operands]  # type: ignore[union-attr]
@@ -641,6 +651,28 @@ def _count(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Tot
     if selected is None or (selected and step.parameters["present"] and rows.missing.any()):
         return None
     return np.full(fact.shape, _TRUE if selected else _FALSE, dtype=object)
+
+
+@_covers("groups of several columns")
+def _groups_of_several(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
+    size = int(step.parameters["keys"])
+    keys: list[Any] = [one.fact for one in operands[:size]]
+    selected = work.selected(keys[0])
+    if selected is False:
+        return np.full(fact.shape, _FALSE, dtype=object)
+    forms = [work.of(one, ()).ravel()[0] for one in operands[:size]]
+    weight: Form | None = _TRUE
+    if len(operands) > size:
+        (weight,) = work.of(operands[size], ()).ravel()
+    found = _nothing(fact.shape)
+    for i, label in enumerate(step.parameters["values"]):
+        inside = [_inside(work, key, form, Cell(frozenset([value])))
+                  for key, form, value in zip(keys, forms, label, strict=True)]  # fmt: skip
+        if False in inside:
+            found[i] = _FALSE
+        elif all(inside) and selected:
+            found[i] = weight
+    return found
 
 
 @_covers("groups", "bincount", "histogram")
@@ -788,8 +820,21 @@ def _times_matrix(work: _Work, step: Step, operands: Sequence[TracedOperand], fa
 
 @_covers("not steeper", "absolute")
 def _not_steeper(work: _Work, step: Step, operands: Sequence[TracedOperand], fact: Total) -> Forms | None:
-    """max, min, clip and abs: |h(s) - h(t)| <= |s - t|."""
-    return _mapped(lambda one: replace(one, steeper=True), work.of(operands[0], fact.shape))
+    """max, min, clip and abs: |h(s) - h(t)| <= |s - t|, and of a statistic that lies on one side, s, -s or a number."""
+    values = ranges(work.setting, operands[0].number).reshaped(operands[0].fact.shape)  # type: ignore[union-attr]
+    if step.name == "absolute":
+        signs = np.where(values.low >= 0, 1, np.where(values.high <= 0, -1, 0))
+    else:
+        stays, constant = clipped_nowhere(values, operands[1].value, str(step.parameters["name"]))
+        signs = np.where(stays, 1, np.where(constant, 2, 0))
+    found = np.array(work.of(operands[0], fact.shape))
+    flat = found.ravel()
+    for i, sign in enumerate(np.broadcast_to(signs, fact.shape).ravel().tolist()):
+        if sign == 2:
+            flat[i] = _FALSE
+        elif flat[i] is not None:
+            flat[i] = flat[i].times(Fraction(sign)) if sign else replace(flat[i], steeper=True)
+    return flat.reshape(fact.shape)
 
 
 @_covers("converted")

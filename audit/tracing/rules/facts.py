@@ -4,6 +4,8 @@
 `Total`: a statistic f. For every dataset D and every record r, f(D with r) - f(D) lies in [low, high], coordinate by
 coordinate, so under replacement f(D') - f(D) lies in [low - high, high - low]: from D to D' one record goes and another
 comes. A coordinate with a support does not move unless the record lies in it: cells of a histogram, groups, masks.
+Under replacement that is all that is said: f(D with r) - t(D) lies in [low, high] for some number t(D) that does not
+depend on r, and is f(D with r) for every r outside of the support. Of the records of a box, t is that of all boxes.
 `NoiseFact`: draws of one law that nothing has used yet. What was noised is no fact: it is free.
 """
 

@@ -28,6 +28,7 @@ from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
 
 from dpverdict.audit.tracing.rules.boxes import Box, Boxes, BoxSide, Form, NotCovered
+from dpverdict.audit.tracing.rules.facts import Total
 
 MOST_BOXES: Final = 400
 """That are looked at, for each of the two parts."""
@@ -88,9 +89,19 @@ class _Search:
     def __init__(self, boxes: Boxes, weighted: Sequence[Weighted], *, square: bool, replace: bool) -> None:
         self.boxes, self.weighted, self.square, self.replace = boxes, weighted, square, replace
         self.known: dict[Box, _Moves | None] = {}
+        self.most: Final = [self._of_every_record(*one[:2]) for one in weighted]
         self.best, self.record = Fraction(-1), tuple[Box, ...]()
         self.bounds: dict[tuple[Box, ...], Fraction | None] = {}
         self.tops: dict[tuple[Box, ...], tuple[dict[int, Fraction], ...]] = {}
+
+    def _of_every_record(self, number: int, i: int) -> Fraction:
+        """How far any record moves a coordinate, by its fact."""
+        fact = self.boxes.setting.steps[number].fact
+        assert isinstance(fact, Total)
+        low, high = Fraction(float(fact.low.ravel()[i])), Fraction(float(fact.high.ravel()[i]))
+        if fact.supports[i]:
+            low, high = min(low, Fraction(0)), max(high, Fraction(0))
+        return high - low if self.replace else max(-low, high)
 
     def run(self) -> Joint | None:
         """The bound; None where there is none."""
@@ -170,13 +181,15 @@ class _Search:
         known = [one for one in moves if one is not None]
         if len(known) < len(boxes):
             return None
-        kept = [i for i in range(len(self.weighted)) if self._formed([one.forms[i] for one in known])]
+        kept = [i for i in range(len(self.weighted)) if self._formed([one.forms[i] for one in known])
+                and not self._beyond(i, boxes, known)]  # fmt: skip
         places = [sorted({place for i in kept for place, _ in (one.forms[i] or Form(Fraction(0))).factors})
                   for one in known]  # fmt: skip
         if 2 ** sum(map(len, places)) > MOST_CORNERS:
             kept, places = [], [[] for _ in known]
         others = [i for i in range(len(self.weighted)) if i not in set(kept)]
-        rest = sum((self._part(i, _farthest([one.ends[i] for one in known])) for i in others), Fraction(0))
+        rest = sum((self._part(i, min(_farthest([one.ends[i] for one in known]), self.most[i])) for i in others),
+                   Fraction(0))  # fmt: skip
         most, top = Fraction(-1), tuple[dict[int, Fraction], ...]()
         for ends in itertools.product((False, True), repeat=sum(map(len, places))):
             left = list(ends)
@@ -197,6 +210,15 @@ class _Search:
         if all(one is not None for one in forms):
             return True
         return any(one is not None for one in forms) and not any(one is not None and one.steeper for one in forms)
+
+    def _beyond(self, i: int, boxes: tuple[Box, ...], known: Sequence[_Moves]) -> bool:
+        """Whether a form that only bounds how far a coordinate moves says less than its fact."""
+        forms = [one.forms[i] for one in known]
+        if not any(one is not None and one.steeper for one in forms):
+            return False
+        ends: list[Any] = [one.range(box) if one is not None else moves.ends[i]
+                           for one, box, moves in zip(forms, boxes, known, strict=True)]  # fmt: skip
+        return _farthest(ends) > self.most[i]
 
     def _part(self, i: int, far: Fraction) -> Fraction:
         size = far * self.weighted[i][3]
@@ -221,7 +243,7 @@ class _Search:
                 low, high = ends[0]
                 if len(ends) > 1:
                     low, high = low - ends[1][1], high - ends[1][0]
-                size += self._part(i, max(low, -high, Fraction(0)))
+                size += self._part(i, min(max(low, -high, Fraction(0)), self.most[i]))
             if size > self.best:
                 self.best, self.record = size, points
 

@@ -71,12 +71,19 @@ class Setting:
         records: the public number of records; None where there is none.
         steps: the operations before this one, by their numbers.
         known: bounds that were derived of all steps, by what they are bounds on: so that each is derived once.
+        unboxed: the same steps with facts of every record, where ``steps`` are of the records of a box; else None.
     """
 
     replace: bool
     records: int | None
     steps: list[Step] = field(default_factory=list)
     known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    unboxed: Setting | None = field(default=None, repr=False)
+
+    @property
+    def of_every_record(self) -> Setting:
+        """With facts of every record: what a statistic is depends on all of them."""
+        return self if self.unboxed is None else self.unboxed
 
     def rows(self, number: int) -> Rows:
         """The fact of an operation that gave records."""

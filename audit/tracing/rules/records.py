@@ -17,6 +17,8 @@ from dpverdict.audit.tracing.rules.operations import Setting, Step, TracedOperan
 from dpverdict.audit.tracing.rules.rounding import must_be_of_one_record
 
 _EXACT_FLOATS: Final = 2.0**53
+_MOST_LISTED: Final = 1000
+"""Whole numbers that are looked up one by one in a dictionary."""
 _STAYING: Final = ("maximum", "minimum", "fmax", "fmin", "positive", "sign")
 """Functions that give one of their arguments, or a sign: an integer of a dtype stays one."""
 _COMPARED: Final = {
@@ -94,8 +96,8 @@ def elementwise(setting: Setting, operands: Sequence[TracedOperand], given: Mapp
     for one in operands:
         if isinstance(one.fact, Rows):
             intervals.append(interval_of(one.fact))
-            if not _is_number(one.fact) and not (compares or name == "isnan"):
-                refuse(f"{name} of texts")
+            if not _is_number(one.fact) and not (one.fact.dtype == "category" and (compares or name == "isnan")):
+                refuse(f"{name} of texts or dates")
         else:
             value = public_row(one.value, dims)
             if np.asarray(value).dtype.kind not in "biufOSU":
@@ -136,6 +138,11 @@ def elementwise(setting: Setting, operands: Sequence[TracedOperand], given: Mapp
 
 def _is_number(fact: Rows) -> bool:
     return np.dtype(fact.dtype).kind in "biuf" if fact.dtype != "category" else False
+
+
+def _no_dates(fact: Rows, what: str) -> None:
+    if fact.dtype != "category" and not _is_number(fact):
+        refuse(f"{what} of dates", "compare with public dates, or take a part of them: the year, the month")
 
 
 def _compared_exactly(operands: Sequence[TracedOperand], *, truths: bool) -> bool:
@@ -200,7 +207,7 @@ def _cell(name: str, operands: Sequence[TracedOperand]) -> Cell | None:
     fact, public = (operands[0].fact, operands[1].value) if first else (operands[1].fact, operands[0].value)
     assert isinstance(fact, Rows)
     value: Any = np.asarray(public)
-    if fact.shape != () or value.size != 1:
+    if fact.shape != () or value.size != 1 or fact.dtype in ("float32", "float16"):  # those round the number first
         return None
     value = value.reshape(-1)[0]
     value = value.item() if isinstance(value, np.generic) else value
@@ -347,6 +354,10 @@ def isin(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str
     assert isinstance(fact, Rows)
     if any(one is None or one != one for one in values):
         refuse("isin with a missing value", "use isna()")
+    if fact.dtype != "category" and not all(isinstance(one, bool | int | float) for one in values):
+        refuse("isin of numbers with texts, which NumPy compares as numbers or as texts, by how many there are",
+               "give numbers")  # fmt: skip
+    _no_dates(fact, "isin")
     must_be_of_one_record(setting, operands)
     support: Support | None = None
     if fact.shape == () and operands[0].number is not None:
@@ -574,8 +585,12 @@ def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     fact = operands[0].fact
     assert isinstance(fact, Rows)
     table: dict[Any, Any] = dict(operands[1].value)
+    if any(key is None or key != key for key in table):
+        refuse("map of what is missing", "leave that key out, and fill the gaps: .fillna(0)")
+    _no_dates(fact, "map")
     must_be_of_one_record(setting, operands)
-    whole = fact.values is not None and all(one in table for one in fact.values) and not fact.missing.any()
+    possible = fact.values if fact.values is not None else _whole_numbers_between(fact)
+    whole = possible is not None and all(one in table for one in possible) and not fact.missing.any()
     results = list(table.values())
     numbers_alone = bool(results) and all(isinstance(one, int | float) for one in results)
     if fact.values is not None and numbers_alone:
@@ -593,11 +608,18 @@ def mapped(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     return Rows(fact.masks, *found, given["dtype"])
 
 
+def _whole_numbers_between(fact: Rows) -> range | None:
+    """The values that a column of whole numbers may have; None where it is another column, or they are many."""
+    bounded = fact.dtype == "int64" and fact.shape == () and 0 <= float(fact.high - fact.low) <= _MOST_LISTED
+    return range(int(fact.low), int(fact.high) + 1) if bounded else None
+
+
 @operation("digitize", "a function of the entry of one record", "public edges, increasing; no gaps")
 def digitized(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """The number of the bin of each entry."""
     fact = operands[0].fact
     assert isinstance(fact, Rows)
+    _no_dates(fact, "bins")
     if fact.missing.any():
         refuse("bins of numbers that may be missing", "fill them first")
     must_be_of_one_record(setting, operands)

@@ -1,4 +1,4 @@
-"""Where rounding counts: what is exactly a whole number, and what of a record is rounded with other records.
+"""Where rounding counts: what of a record is rounded with other records.
 
 Facts hold in exact real arithmetic. A function with steps (floor, a comparison, an integer of a float) makes a whole
 step of the last bit of a float. Of a statistic in floats it may take one step more, then, whatever the record is: the
@@ -12,94 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from dpverdict.audit.tracing.rules.facts import Rows, Total
-from dpverdict.audit.tracing.rules.operations import Setting, Step, TracedOperand, refuse
+from dpverdict.audit.tracing.rules.facts import Rows
+from dpverdict.audit.tracing.rules.operations import Setting, Step, refuse
 
 MOST_RECORDS: Final = 2.0**33
 """That sums are taken of: bounds times this number must be within what a sum holds."""
-_EXACT: Final = 2.0**53
-_KEYS: Final = {"groups": 1, "bincount": 1, "histogram": 1}
-"""Operations that count records, or sum weights, with the number of operands that are no weights."""
 _IN_BLOCKS: Final = 8
 """Entries of a row from which on NumPy adds them up in an order of its own."""
-
-
-def whole_numbers(setting: Setting, number: int | None) -> float | None:
-    """A bound on the size of a statistic of which every coordinate is a whole number, whatever was rounded.
-
-    Args:
-        setting: with the steps of the run.
-        number: of the operation that made the statistic.
-
-    Returns:
-        The bound; None where it is not known that they are whole.
-    """
-    sizes: dict[int, float | None] = {}
-    for one in _statistics_before(setting, number):
-        step = setting.steps[one]
-        fact = step.fact
-        assert isinstance(fact, Total)
-        size = _whole(step, fact, [_size_of(other, sizes) for other in step.operands])
-        if np.dtype(fact.dtype).kind in "iu":
-            sizes[one] = 2.0**63 if size is None else size
-        else:
-            sizes[one] = None if size is None or size > _EXACT else size
-    return None if number is None else sizes[number]
-
-
-def _statistics_before(setting: Setting, number: int | None) -> list[int]:
-    """The statistics that one is made of, and itself, in order."""
-    waiting, found = [number], set[int]()
-    while waiting:
-        one = waiting.pop()
-        if one is not None and one not in found and isinstance(setting.steps[one].fact, Total):
-            found.add(one)
-            waiting += [other.number for other in setting.steps[one].operands]
-    return sorted(found)
-
-
-def _whole(step: Step, fact: Total, sizes: list[float | None]) -> float | None:
-    given, known = step.parameters, [one for one in sizes if one is not None]
-    match step.name:
-        case "count":
-            return MOST_RECORDS
-        case "sum" | "groups" | "groups of several columns" | "bincount" | "histogram":
-            weights = step.operands[int(given.get("keys", _KEYS.get(step.name, 0))) :]
-            if not all(_whole_records(one) for one in weights):
-                return None
-            ends = np.abs(fact.low).max(initial=0.0), np.abs(fact.high).max(initial=0.0)
-            return MOST_RECORDS * max(float(end) for end in ends)
-        case _ if len(known) < len(sizes):
-            return None
-        case "move" if given["name"] in ("add", "subtract"):
-            return sum(known)
-        case "move" if given["name"] == "multiply":
-            return known[0] * known[1]
-        case "stack" | "not steeper":
-            return max(known)
-        case "negative" | "absolute" | "pick" | "rounded" | "converted":
-            return known[0]
-        case "sum of coordinates" if given["over"] == 1:
-            return known[0] * max(map(len, given["groups"]), default=0)
-        case "times matrix":
-            return known[0] * known[1] * int(np.shape(step.operands[1].value)[-1])
-        case _:
-            return None
-
-
-def _size_of(one: TracedOperand, sizes: dict[int, float | None]) -> float | None:
-    """A bound on the size of whole numbers, of a statistic or public ones."""
-    if one.fact is not None:
-        return None if one.number is None else sizes.get(one.number)
-    array = np.asarray(one.value)
-    if array.dtype.kind not in "biuf" or not np.isfinite(array.astype(np.float64)).all():
-        return None
-    number = np.abs(array.astype(np.float64))
-    return float(number.max(initial=0.0)) if bool((number == np.floor(number)).all()) else None
-
-
-def _whole_records(one: TracedOperand) -> bool:
-    return isinstance(one.fact, Rows) and one.fact.dtype != "category" and np.dtype(one.fact.dtype).kind in "biu"
 
 
 def must_be_of_one_record(setting: Setting, operands: Any) -> None:

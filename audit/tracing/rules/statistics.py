@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpverdict.audit.tracing.rules import bounds
 from dpverdict.audit.tracing.rules.bounds import Interval
@@ -25,13 +27,16 @@ from dpverdict.audit.tracing.rules.facts import (
     supports_of,
 )
 from dpverdict.audit.tracing.rules.operations import Setting, TracedOperand, operation, refuse
+from dpverdict.audit.tracing.rules.ranges import clipped_nowhere, ranges
 from dpverdict.audit.tracing.rules.records import interval_of, the_rows
-from dpverdict.audit.tracing.rules.rounding import MOST_RECORDS, must_be_of_one_record, whole_numbers
+from dpverdict.audit.tracing.rules.rounding import MOST_RECORDS, must_be_of_one_record
+from dpverdict.audit.tracing.rules.whole_numbers import unrounded, whole_numbers
 
 MOST_COORDINATES: Final = 20_000
 """Of a statistic."""
 
-_NONE: Final = np.zeros(())
+_ROUNDED: Final = Fraction(1, 2)
+"""By how much less than this two sums in floats are further apart than the numbers that they stand for."""
 
 
 def the_total(operand: TracedOperand) -> Total:
@@ -52,16 +57,26 @@ def summed(setting: Setting, fact: Rows, found: Interval, dtype: str, supports: 
     if not (np.isfinite(found.low) & np.isfinite(found.high)).all():
         refuse("a sum of numbers that nothing bounds", "clip them first, or give low and high in the schema")
     kind = np.dtype(dtype)
+    if kind.kind == "u" and bool((found.low < 0).any()):
+        refuse(f"a sum in {dtype}, which wraps around below 0", "leave dtype= out")
     most = float(np.iinfo(kind).max) if kind.kind in "iu" else float(np.finfo(kind).max) if kind.kind == "f" else 0.0
     largest = float(max(np.abs(found.low).max(initial=0.0), np.abs(found.high).max(initial=0.0)))
     if kind.itemsize < 8 or largest * MOST_RECORDS > most:
         refuse(f"a sum in {dtype}, which overflows or loses records", "clip closer, or convert first: .astype(float)")
     if found.low.size > MOST_COORDINATES:
         refuse(f"a statistic of {found.low.size} coordinates", f"release at most {MOST_COORDINATES} at once")
-    low, high = found.low, found.high
-    if fact.masks:  # a record may be left out
-        low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    low, high = _of_selected(setting, fact, found.low, found.high)
     return Total(low, high, supports, dtype, norm)
+
+
+def _of_selected(setting: Setting, fact: Rows, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """What a record adds that may be left out: that or 0, or 0 where no record is selected."""
+    masks = [setting.rows(number) for number in fact.masks]
+    if any(bool((one.high <= 0).all()) for one in masks):
+        return np.zeros(low.shape), np.zeros(high.shape)
+    if all(bool((one.low > 0).all()) for one in masks):
+        return low, high
+    return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
 
 def support_of_masks(setting: Setting, fact: Rows) -> Support:
@@ -69,7 +84,8 @@ def support_of_masks(setting: Setting, fact: Rows) -> Support:
     found: Support = ALWAYS
     for number in fact.masks:
         mask = setting.rows(number)
-        found = both(found, mask.support or ((number, Cell(frozenset([True]))),))
+        if not (mask.low > 0).all():  # else it selects every record
+            found = both(found, mask.support or ((number, Cell(frozenset([True]))),))
     return found
 
 
@@ -122,9 +138,11 @@ def count(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[st
     fact = operands[0].fact
     assert isinstance(fact, Rows)
     ones = np.ones(fact.shape if given["each"] else ())
-    low = np.zeros(ones.shape) if fact.masks or (given["present"] and fact.missing.any()) else ones
+    low, high = _of_selected(setting, fact, ones, ones)
+    if given["present"] and fact.missing.any():
+        low = np.zeros(ones.shape)
     supports = supports_of(ones.shape, support_of_masks(setting, fact))
-    return Total(low, ones, supports, "int64")
+    return Total(low, high, supports, "int64")
 
 
 @operation("groups", "a record is in one group by its own entry, so only that coordinate moves", "known groups")
@@ -132,12 +150,13 @@ def groups(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
     """A count, or a sum, for each of some public values of one column: bincount, groupby, value_counts."""
     key = operands[0].fact
     assert isinstance(key, Rows)
+    _no_dates(key)
     rows = the_rows([one for one in operands[:2] if one.fact is not None])
     must_be_of_one_record(setting, operands[:1])
     cells = [Cell(frozenset([one])) for one in given["values"]]
     number = operands[0].number
     assert number is not None
-    found = _each_cell(rows[1] if len(rows) > 1 else None, len(cells))
+    found = _each_cell(rows[1] if len(rows) > 1 else None, [_reached(key, cell) for cell in cells])
     outside = support_of_masks(setting, key)
     supports = tuple(both(outside, ((number, cell),)) for cell in cells)
     return summed(setting, key, found, given["dtype"], supports)
@@ -152,10 +171,14 @@ def groups_of_several(setting: Setting, operands: Sequence[TracedOperand], given
     numbers = [one.number for one in operands[:size]]
     if len(rows) != len(operands) or not size <= len(rows) <= size + 1 or any(one.shape != () for one in keys):
         refuse("groups by something else than columns of the same records")
+    for key in keys:
+        _no_dates(key)
     must_be_of_one_record(setting, operands[:size])
     if any(len(one) != size for one in given["values"]):
         refuse("groups with labels of another number of columns")
-    found = _each_cell(rows[size] if len(rows) > size else None, len(given["values"]))
+    reached = [all(_reached(key, Cell(frozenset([value]))) for key, value in zip(keys, label, strict=True))
+               for label in given["values"]]  # fmt: skip
+    found = _each_cell(rows[size] if len(rows) > size else None, reached)
     outside = support_of_masks(setting, keys[0])
     supports = []
     for label in given["values"]:
@@ -167,14 +190,40 @@ def groups_of_several(setting: Setting, operands: Sequence[TracedOperand], given
     return summed(setting, keys[0], found, given["dtype"], tuple(supports))
 
 
-def _each_cell(weights: Rows | None, size: int) -> Interval:
-    """What a record adds to its cell."""
-    if weights is None:
-        return Interval.of(np.zeros(size), np.ones(size))
-    if weights.shape != () or weights.dtype == "category" or np.dtype(weights.dtype).kind not in "biuf":
-        refuse("weights that are not one number for each record")
-    low, high = np.minimum(weights.low, 0.0), np.maximum(weights.high, 0.0)
-    return Interval.of(np.full(size, low), np.full(size, high), np.full(size, bool(weights.missing)))
+def _each_cell(weights: Rows | None, reached: Sequence[bool]) -> Interval:
+    """What a record adds to its cell; nothing to a cell that no record reaches."""
+    low, high, missing = np.zeros(()), np.ones(()), False
+    if weights is not None:
+        if weights.shape != () or weights.dtype == "category" or np.dtype(weights.dtype).kind not in "biuf":
+            refuse("weights that are not one number for each record")
+        low, high = np.minimum(weights.low, 0.0), np.maximum(weights.high, 0.0)
+        missing = bool(weights.missing)
+    some = np.array(reached, dtype=np.bool_)
+    return Interval.of(np.where(some, low, 0.0), np.where(some, high, 0.0), missing)
+
+
+def _reached(key: Rows, cell: Cell) -> bool:
+    """Whether an entry of a column may lie in a cell, by the bounds or the categories of the column."""
+    if key.missing.any() or key.shape != ():
+        return True
+    if key.dtype == "category" or key.values is not None:
+        return key.values is None or any(cell.holds(one) for one in key.values)
+    if np.dtype(key.dtype).kind not in "biuf":
+        return True
+    low, high = float(key.low), float(key.high)
+    if cell.values is not None:
+        numbers = [one for one in cell.values if isinstance(one, int | float) and one == one]
+        return len(numbers) < len(cell.values) or any(low <= one <= high for one in numbers)
+    return not cell.apart_from(Cell(low=low, high=high))
+
+
+def _are_numbers(fact: Rows) -> bool:
+    return fact.dtype != "category" and np.dtype(fact.dtype).kind in "biuf"
+
+
+def _no_dates(key: Rows) -> None:
+    if key.dtype != "category" and not _are_numbers(key):
+        refuse("groups or bins of dates", "group by a part of them, the year or the month, or count a mask")
 
 
 @operation("bincount", "a record is in one cell", "integers from 0 to minlength - 1, by type or clip")
@@ -196,6 +245,7 @@ def histogram(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
     """np.histogram."""
     key = operands[0].fact
     assert isinstance(key, Rows)
+    _no_dates(key)
     if key.shape != () or key.dtype == "category" or key.missing.any():
         refuse("a histogram of numbers that may be missing, or of several columns", "fill them, or take one column")
     if np.isinf(key.low) or np.isinf(key.high):
@@ -210,7 +260,7 @@ def histogram(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
     cells = [Cell(low=edges[i], high=edges[i + 1], high_closed=i == last) for i in range(last + 1)]
     weights = operands[1].fact if len(operands) > 1 else None
     rows = the_rows([one for one in operands if one.fact is not None])
-    found = _each_cell(weights if isinstance(weights, Rows) else None, len(cells))
+    found = _each_cell(weights if isinstance(weights, Rows) else None, [_reached(key, cell) for cell in cells])
     outside = support_of_masks(setting, rows[0])
     supports = tuple(both(outside, ((number, cell),)) for cell in cells)
     return summed(setting, key, found, given["dtype"], supports)
@@ -220,7 +270,7 @@ def histogram(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
 def product_of_columns(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """x.T @ y."""
     one, other = the_rows(operands)
-    if len(one.shape) > 1 or len(other.shape) > 1 or "category" in (one.dtype, other.dtype):
+    if len(one.shape) > 1 or len(other.shape) > 1 or not all(_are_numbers(part) for part in (one, other)):
         refuse("a product of records with several axes")
     left, right = interval_of(one), interval_of(other)
     if operands[0].number == operands[1].number and one.shape == ():
@@ -446,7 +496,7 @@ def sum_along(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
 @operation("times matrix", "moves times public numbers add up", "a public matrix")
 def times_matrix(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A linear map of the coordinates, given as one row of factors for each new coordinate."""
-    fact = the_total(operands[0])
+    fact = _fits(the_total(operands[0]))
     flat = coordinates(fact)
     factors = np.asarray(operands[1].value, dtype=np.float64)
     if not np.isfinite(factors).all():
@@ -462,39 +512,74 @@ def times_matrix(setting: Setting, operands: Sequence[TracedOperand], given: Map
     return _fits(_of_parts(parts, tuple(given["shape"]), "float64"))
 
 
-@operation("not steeper", "max, min and clip with public numbers never fall, and never move further", "public bounds")
+@operation("not steeper", "max, min and clip with public numbers never fall, and never move further; where they clip "
+           "every value or none, the statistic stands still or stays", "public bounds")  # fmt: skip
 def not_steeper(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """maximum, minimum and clip: of one coordinate and a public number."""
     fact = the_total(operands[0])
     shape = np.broadcast_shapes(fact.shape, np.shape(operands[1].value))
     if np.isnan(np.asarray(operands[1].value, dtype=np.float64)).any():
         refuse("a statistic clipped to NaN")
-    low, high = np.broadcast_to(np.minimum(fact.low, 0.0), shape), np.broadcast_to(np.maximum(fact.high, 0.0), shape)
+    values = ranges(setting, operands[0].number).reshaped(fact.shape)
+    stays, constant = clipped_nowhere(values, operands[1].value, str(given["name"]))
+    supports = broadcast_supports(fact, shape)
+    low, high = (np.broadcast_to(end, shape) for end in (fact.low, fact.high))
+    kept = np.broadcast_to(stays, shape) | _up_to_a_number(setting, supports, shape)
+    low, high = np.where(kept, low, np.minimum(low, 0.0)), np.where(kept, high, np.maximum(high, 0.0))
     norm = fact.norm if shape == fact.shape else None
-    return _fits(Total(np.array(low), np.array(high), broadcast_supports(fact, shape), given["dtype"], norm))
+    return _fits(Total(np.where(constant, 0.0, low), np.where(constant, 0.0, high), supports, given["dtype"], norm))
 
 
-@operation("absolute", "never moves further than its argument")
+def _up_to_a_number(setting: Setting, supports: Sequence[Support], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Of which coordinates only the differences between records count, so that a function that never moves further
+    keeps their bounds: under replacement, of those that every record moves.
+
+    Of two boxes, one for each record, the number that they have in common has to be the same, and so is no help.
+    """
+    if not setting.replace or setting.unboxed is not None:
+        return np.zeros(shape, dtype=np.bool_)
+    return np.array([not one for one in supports], dtype=np.bool_).reshape(shape)
+
+
+@operation("absolute", "never moves further than its argument; of what is never negative, the same", "")
 def absolute(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """|f|."""
     fact = the_total(operands[0])
+    values = ranges(setting, operands[0].number).reshaped(fact.shape)
     size = np.maximum(np.abs(fact.low), np.abs(fact.high))
-    return _fits(replace(fact, low=-size, high=size))
+    kept = (values.low >= 0) | _up_to_a_number(setting, fact.supports, fact.shape)
+    turned = ~kept & (values.high <= 0)
+    low, high = np.where(kept, fact.low, -size), np.where(kept, fact.high, size)
+    return _fits(replace(fact, low=np.where(turned, -fact.high, low), high=np.where(turned, -fact.low, high)))
 
 
-@operation("rounded", "a whole number stays; else it moves to the next whole number at most, and by one more as floats "
-           "are rounded", "floor, ceil or trunc")  # fmt: skip
+@operation("rounded", "a whole number stays; else it moves to the next whole number at most, and by one more where "
+           "floats are rounded across it", "floor, ceil or trunc")  # fmt: skip
 def rounded(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """floor(f + d) - floor(f) lies between floor(d) and ceil(d); the same holds of ceil; trunc, of 0 too.
 
-    Of f in floats, both sums are rounded, each by less than 1/2: their difference lies between d - 1 and d + 1. So do
-    those of records that do not move f at all, for what is summed beside them is rounded in another order.
+    Of f in floats, both sums are rounded, each by less than 1/4: their difference lies between d - 1/2 and d + 1/2. So
+    do those of records that do not move f at all, for what is summed beside them is rounded in another order. Of whole
+    numbers that were clipped to some number there is no rounding.
     """
     fact = the_total(operands[0])
-    if whole_numbers(setting, operands[0].number) is not None:
-        return _fits(replace(fact, dtype=given["dtype"]))
-    low, high = np.minimum(np.floor(fact.low), 0.0) - 1, np.maximum(np.ceil(fact.high), 0.0) + 1
-    return _fits(Total(low, high, supports_of(fact.shape), given["dtype"]))
+    whole = np.isfinite(whole_numbers(setting, operands[0].number))
+    exact = unrounded(setting, operands[0].number)
+    supports = [one if same else ALWAYS for one, same in zip(fact.supports, exact, strict=True)]
+    apart = _up_to_a_number(setting, supports, fact.shape).ravel()
+    parts = [one if stays else _rounded((*_with_nothing(*one[:2], one[2]), support), apart=bool(free),
+                                        far=Fraction(0) if same else _ROUNDED)
+             for one, support, stays, same, free in
+             zip(coordinates(fact), supports, whole, exact, apart, strict=True)]  # fmt: skip
+    return replace(_fits(_of_parts(parts, fact.shape, given["dtype"])), norm=fact.norm if whole.all() else None)
+
+
+def _rounded(part: tuple[float, float, Support], *, apart: bool, far: Fraction) -> tuple[float, float, Support]:
+    """Of one coordinate that is no whole number; of some, only how far two records are apart counts."""
+    low, high, support = Fraction(part[0]), Fraction(part[1]), part[2]
+    if apart:
+        return float(math.floor(low)), float(math.floor(low) + math.ceil(high - low + far)), support
+    return float(min(math.floor(low - far), 0)), float(max(math.ceil(high + far), 0)), support
 
 
 @operation("converted", "the same number in another dtype", "float64, or an integer as int64")
@@ -507,13 +592,46 @@ def converted(setting: Setting, operands: Sequence[TracedOperand], given: Mappin
     return _fits(replace(fact, dtype=str(kind)))
 
 
+@operation("in 32 bits", "polars counts fewer than 2^32 records, and gives the number in 32 bits",
+           "counts, and sums of truth values")  # fmt: skip
+def in_32_bits(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
+    """The same counts, of a dtype with which nothing is computed that gives it again."""
+    fact = the_total(operands[0])
+    if not counts_records(setting, operands[0].number):
+        refuse("a statistic in 32 bits that is no count", "cast it: .cast(pl.Float64)")
+    return replace(fact, dtype="uint32")
+
+
+def counts_records(setting: Setting, number: int | None) -> bool:
+    """Whether each coordinate is how many records there are of some kind."""
+    if number is None:
+        return False
+    step = setting.steps[number]
+    match step.name:
+        case "count":
+            return True
+        case "sum":
+            fact = step.operands[0].fact
+            return isinstance(fact, Rows) and fact.dtype == "bool"
+        case "groups" | "groups of several columns":
+            weights = [one.fact for one in step.operands[int(step.parameters.get("keys", 1)) :]]
+            return all(isinstance(one, Rows) and one.dtype == "bool" for one in weights)
+        case "stack" | "pick":
+            return all(counts_records(setting, one.number) for one in step.operands)
+        case _:
+            return False
+
+
 # the exponential mechanism --------------------------------------------------------------------------------------------
 
 
 @operation("from the largest", "the same number is taken from every score: the choice does not see it", "one vector")
 def from_the_largest(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """scores - scores.max(), known up to a common shift."""
-    return replace(the_total(operands[0]), up_to_a_shift=True)
+    fact = the_total(operands[0])
+    if np.dtype(fact.dtype).kind == "u":
+        refuse("the largest of scores without a sign, from which it is taken", "convert them: .astype(float)")
+    return replace(fact, up_to_a_shift=True)
 
 
 @operation("weights", "exp of a score, of which the quotients count")

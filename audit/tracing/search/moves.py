@@ -26,13 +26,19 @@ from dpverdict.audit.tracing.spending import widest_records
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 
-MOST_RUNS: Final = 1500
+MOST_RUNS: Final = 4000
 MOST_RECORDS: Final = 5000
 """Of a table of which the records are moved: a larger one takes long to make."""
 RESTARTS: Final = 8
 _MOST_VALUES: Final = 64
 _LARGE: Final = 1e6
 _POOL: Final = 24
+_STEPPING: Final = ("rounded", "converted")
+_BENDING: Final = (*_STEPPING, "not steeper", "absolute")
+"""Operations by which the records that stay decide how far another one moves a statistic."""
+_SEARCHED: Final = 10
+"""Values of a column between which steps are looked for."""
+_STEPS_FOUND: Final = 4
 _IDLE: Final = 2
 """Restarts without a better pair, after which no more are made."""
 
@@ -136,6 +142,9 @@ class _Search:
         self.laplace = max((float(_pure(one)) for one in options), default=0.0)
         self.gaussian = max((float(one.gaussian) for one in options), default=0.0)
         self.target = max((self._share(float(_pure(one)), float(one.gaussian)) for one in options), default=0.0)
+        self.bends = any(step.name in _BENDING for step in trace.steps)
+        self.steps = 2 * any(step.name in _STEPPING for step in trace.steps)
+        self.tried: set[str] = set()
         used = {name for step in trace.steps if step.name == "table" for name in step.parameters["names"]}
         constants = list(_constants(trace, self.measure.codes))
         self.values = {one.name: _candidates(one, constants) for one in schema.columns if one.name in used}
@@ -159,13 +168,17 @@ class _Search:
             if self._over():
                 return self.seen
             self._climb(start)
+            self._at_steps()
             self._rebased(start)
+        self._beside_itself()
         best_so_far, idle = 0.0, 0
         for number in range(RESTARTS):
             pool = [self._start(number) for _ in range(_POOL if number else _POOL // 2)]
             best = max(((self._size(one), i) for i, one in enumerate(pool)), default=(-1.0, 0))
             state = self._climb(pool[best[1]])
             found = self._size(self._climb(self._rebased(state)))
+            self._beside_itself()
+            self._at_steps()
             idle = 0 if found > best_so_far else idle + 1
             best_so_far = max(best_so_far, found)
             if self._over() or idle > _IDLE:
@@ -237,6 +250,94 @@ class _Search:
                 tried.append(dataclasses.replace(state, base=(one,) * count, record=one))
         return max(tried, key=self._size)
 
+    def _best(self) -> _State | None:
+        """The state that moves the releases furthest, of those that were not gone on with yet."""
+        if not self.seen or self._over():
+            return None
+        _, state = max(self.seen.values(), key=lambda one: one[0])
+        key = repr(state)
+        if key in self.tried:
+            return None
+        self.tried.add(key)
+        return state
+
+    def _beside_itself(self) -> None:
+        """Go on from a record in place of itself, of which one entry is changed after the other."""
+        state = self._best()
+        if state is None:
+            return
+        if state.other is not None:
+            for record in (state.record, state.other):
+                same = dataclasses.replace(state, record=record, other=dict(record))
+                for name in self.values:
+                    options = [same.with_entry("other", name, one) for one in self.values[name]]
+                    self._climb(max(options, key=self._size))
+        if self.bends:
+            self._climb_base(state)
+
+    def _climb_base(self, state: _State) -> _State:
+        """Change one entry of the records that stay, of all of them or of the first, as long as that helps."""
+        bases = [state.base]
+        if state.other is None:
+            bases += [(row,) * count for row in (state.record, *state.base[:1], self._record()) for count in (1, 2)]
+        elif state.base:
+            bases += [(row,) * len(state.base) for row in (state.base[0], state.record, state.other)]
+        state = max((dataclasses.replace(state, base=one) for one in bases), key=self._size)
+        size, improved = self._size(state), True
+        while improved and not self._over():
+            improved = False
+            for name, value in [(name, one) for name, values in self.values.items() for one in values]:
+                for count in {1, len(state.base)} if state.base else ():
+                    moved = tuple({**row, name: value} for row in state.base[:count])
+                    tried = dataclasses.replace(state, base=(*moved, *state.base[count:]))
+                    if (found := self._size(tried)) > size:
+                        state, size, improved = tried, found, True
+                if self._over():
+                    return state
+        return self._climb(state)
+
+    def _at_steps(self) -> None:
+        """Go on with records that stay just before a step of a release: what comes may then take one step more."""
+        if not self.steps or not self.seen or self._over():
+            return
+        self.steps -= 1
+        _, state = max(self.seen.values(), key=lambda one: one[0])
+        if state.other is None:
+            state = dataclasses.replace(state, base=(state.record,))
+        for column in self.schema.columns:
+            if column.name in self.values and column.type == "float" and state.base:
+                steps = list(self._steps(state, column.name))
+                fitting = [one for one in steps if column.misfit(one) is None and one not in self.values[column.name]]
+                self.values[column.name] = [*self.values[column.name], *fitting]
+        if not self._over():
+            self._climb_base(state)
+
+    def _steps(self, state: _State, name: str) -> Iterator[float]:
+        """Entries of the records that stay on both sides of each step."""
+
+        def at(value: float) -> list[float]:
+            base = tuple({**row, name: value} for row in state.base)
+            found = self._releases(dataclasses.replace(state, base=base).tables()[1])
+            return [] if found is None else np.concatenate([np.ravel(one.value) for one in found]).tolist()
+
+        numbers = sorted({float(one) for one in self.values[name] if isinstance(one, int | float)})
+        grid = sorted({*numbers[:: max(1, len(numbers) // _SEARCHED)], *numbers[-1:]})
+        between = list(itertools.pairwise(grid))
+        count = 0
+        for low, high in sorted(between, key=lambda one: abs(one[0] + one[1])):  # small ones are rounded away
+            for place, (a, b) in enumerate(zip(at(low), at(high), strict=False)):
+                below, above = low, high
+                near = low + (high - low) * 1e-6
+                if a == b or self._over() or count >= _STEPS_FOUND or at(near)[place : place + 1] != [a]:
+                    continue  # what grows takes no step
+                for _ in range(64):
+                    middle = below / 2 + above / 2
+                    if not below < middle < above:
+                        break
+                    below, above = (middle, above) if at(middle)[place : place + 1] == [a] else (below, middle)
+                count += 1
+                yield from (below, above)
+
     # how far a record moves the releases ------------------------------------------------------------------------------
 
     def _share(self, laplace: float, gaussian: float) -> float:
@@ -301,6 +402,8 @@ def _constants(trace: Trace, codes: Iterable[Any]) -> Iterator[object]:
                 if one.number is None:
                     yield from _leaves(one.value)
             yield from _leaves({key: value for key, value in step.parameters.items() if key not in ("dtype", "name")})
+            if step.parameters.get("name") in ("sin", "cos"):  # where they turn
+                yield from (k * math.pi / 2 for k in range(-4, 5))
     for code in codes:
         yield from _leaves(list(code.co_consts))
 

@@ -79,5 +79,6 @@ def _lets_pass(node: ast.expr, names: Mapping[str, Any]) -> bool:
         found = getattr(found, part, None)
     kinds: list[Any] = [np.errstate, warnings.catch_warnings, contextlib.nullcontext]
     if isinstance(found, type):
-        return any(found is kind for kind in kinds)
+        known = any(found is kind for kind in kinds)
+        return known and not (found is warnings.catch_warnings and (node.args or node.keywords))  # it may record them
     return str(getattr(found, "__module__", "")).partition(".")[0] == "pandas" and parts[:1] == ["option_context"]

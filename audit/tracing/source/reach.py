@@ -10,7 +10,9 @@ left the trace.
 
 from __future__ import annotations
 
+import ast
 import builtins
+import collections
 import dataclasses
 import dis
 import functools
@@ -66,6 +68,22 @@ _MODULES: Final = frozenset(
         "platform",
         "uuid",
         "secrets",
+        "timeit",
+        "fileinput",
+        "glob",
+        "linecache",
+        "zipfile",
+        "gzip",
+        "bz2",
+        "lzma",
+        "tarfile",
+        "mmap",
+        "runpy",
+        "codecs",
+        "dbm",
+        "smtplib",
+        "ftplib",
+        "syslog",
     ]
 )
 _FUNCTIONS: Final = frozenset(
@@ -87,6 +105,7 @@ _FUNCTIONS: Final = frozenset(
         "hash",
         "exit",
         "quit",
+        "dir",
     ]
 )
 _ATTRIBUTES: Final = {
@@ -97,6 +116,38 @@ _ATTRIBUTES: Final = {
     "utcnow": "it reads the clock",
     "simplefilter": "a warning that depends on data may become an error",
     "filterwarnings": "a warning that depends on data may become an error",
+    **dict.fromkeys(["seterrcall", "showwarning", "formatwarning"], "an error that depends on data tells of them"),
+    **dict.fromkeys(["is_", "is_not"], "a trace sees other objects: compare with =="),
+    "empty_like": "it shows what happens to lie in memory: use np.zeros",
+    "singledispatch": "it asks for the class of what is followed: use if",
+    **dict.fromkeys(
+        [
+            "setLevel",
+            "set_option",
+            "options",
+            "set_printoptions",
+            "getcontext",
+            "setcontext",
+            "addFilter",
+            "addHandler",
+        ],
+        "a setting is kept from one call to the next",
+    ),
+    **dict.fromkeys(
+        [
+            "__mro__",
+            "__bases__",
+            "__subclasses__",
+            "__getattribute__",
+            "__slots__",
+            "__sizeof__",
+            "__dir__",
+            "__module__",
+            "__setattr__",
+            "__delattr__",
+        ],
+        "it looks inside of objects",
+    ),
     **dict.fromkeys(
         [
             "load",
@@ -167,6 +218,7 @@ class Reached:
         codes: of all functions.
         catching: the statements that may catch an exception, of each file.
         generators: that code finds ready-made, in a module or as the default of a parameter.
+        kept: the attributes of functions and classes, which must not change either.
     """
 
     home: str | None = None
@@ -177,6 +229,7 @@ class Reached:
     codes: list[types.CodeType] = field(default_factory=list)
     catching: dict[str, Blocks | None] = field(default_factory=dict)
     generators: list[ReadyMade] = field(default_factory=list)
+    kept: dict[str, Any] = field(default_factory=dict)
 
 
 def _home(function: Any) -> str | None:
@@ -238,6 +291,9 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
         found.read[f"{type(one.__self__).__name__}.self"] = one.__self__
         yield type(one.__self__)
     elif isinstance(one, types.FunctionType):
+        if hasattr(one, "registry") and hasattr(one, "dispatch"):
+            found.refused = f"{one.__name__} asks for the class of what is followed (singledispatch): use if"
+            return
         if hasattr(one, "__wrapped__"):
             yield one.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]
         if not is_library(one.__code__.co_filename, found.home):
@@ -247,6 +303,7 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
         if one.__module__ in ("builtins",) or (file is not None and is_library(file, found.home)):
             return
         called, by_the_library = one.__name__, dataclasses.is_dataclass(one)
+        found.kept[f"the class {called} ({len(found.kept)})"] = _Attributes(one)
         for name, value in vars(one).items():
             if is_generator(value):
                 found.generators.append(ReadyMade(f"{called}.{name}", value, None, str(file)))
@@ -265,8 +322,13 @@ def _inner(one: Any, found: Reached) -> Iterator[Any]:
 def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
     code, names = function.__code__, function.__globals__
     found.files.add(code.co_filename)
+    found.kept[f"an attribute of {function.__name__} ({len(found.kept)})"] = _Attributes(function)
     if all(names is not one for one in found.modules):
         found.modules.append(names)
+    held = [one for _, one in of_defaults(function)]
+    held += [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
+    if any(one is asked for one in held for asked in (isinstance, hasattr, getattr, len)):
+        found.refused = found.refused or f"{function.__name__} has a function of Python under another name: use its own"
     for name, value in of_defaults(function):
         if is_generator(value):
             found.generators.append(ReadyMade(name, value, names, code.co_filename, default_of=function))
@@ -285,6 +347,7 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
         found.codes.append(inner)
         found.refused = found.refused or _refused(inner, names, free if inner is code else {}, code)
         found.refused = found.refused or caught(inner, names | free, catching)
+        found.refused = found.refused or _changed(inner, names | free, tree_of(code.co_filename))
         for name in inner.co_names:
             if name in names:
                 if is_generator(names[name]):
@@ -296,6 +359,13 @@ def _of_function(function: types.FunctionType, found: Reached) -> Iterator[Any]:
             found.generators.append(ReadyMade(name, value, None, code.co_filename))
         else:
             yield from _named(name, value, found)
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
 
 
 def _named(name: str, value: Any, found: Reached, used: Sequence[str] = ()) -> Iterator[Any]:
@@ -334,8 +404,48 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(one)
 
 
+@final
+class _Attributes:
+    """Stands for the attributes of a function or a class, where they are to be compared."""
+
+    def __init__(self, of: Any) -> None:
+        self.of: Any = of
+
+
+def _changed(code: types.CodeType, names: dict[str, Any], tree: ast.Module) -> str | None:
+    """Where a code object sets an attribute, or an item, of a module, a class or a function, which keep it."""
+    lines = {line for _, _, line in code.co_lines() if line is not None}
+    modules = {name for name, value in names.items() if isinstance(value, types.ModuleType)}
+    local = set(code.co_varnames)
+    setting = False
+    for node in ast.walk(tree):
+        if getattr(node, "lineno", None) not in lines:
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            modules |= {(one.asname or one.name).partition(".")[0] for one in node.names} & local
+        if not isinstance(node, ast.Attribute | ast.Subscript) or not isinstance(node.ctx, ast.Store | ast.Del):
+            continue
+        setting = setting or isinstance(node, ast.Attribute)
+        inner: ast.expr = node
+        while isinstance(inner, ast.Attribute | ast.Subscript):
+            inner = inner.value
+        if isinstance(inner, ast.Name):
+            value = None if inner.id in local and inner.id not in modules else names.get(inner.id)
+            if inner.id in modules or isinstance(value, types.ModuleType | types.FunctionType | type):
+                return f"line {node.lineno}: {inner.id} is changed, which keeps it from one call to the next: return it"
+    if not setting:
+        return None
+    for node in ast.walk(tree):  # a module under another name
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.lineno in lines and (
+            node.value.id in modules
+        ):  # fmt: skip
+            return f"line {node.lineno}: {node.value.id} under another name, where attributes are set: use its own name"
+    return None
+
+
 def _refused(code: types.CodeType, names: dict[str, Any], free: dict[str, Any], outer: types.CodeType) -> str | None:
     line = code.co_firstlineno
+    former = ""  # what was loaded just before
     for step in dis.get_instructions(code):
         line = step.starts_line if isinstance(step.starts_line, int) and step.starts_line is not True else line
         if getattr(step, "line_number", None):
@@ -348,17 +458,33 @@ def _refused(code: types.CodeType, names: dict[str, Any], free: dict[str, Any], 
             return f"{at}: {name} is kept from one call to the next: return it instead"
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"):
             value = free.get(name, names.get(name, getattr(builtins, name, None)))
-            if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] in _MODULES:
+            if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] in {*_MODULES, "builtins"}:
                 return f"{at}: {value.__name__} goes around the trace: hand over what is needed as an argument"
             if getattr(builtins, name, None) is value and name in _FUNCTIONS:
                 return f"{at}: {name}() goes around the trace"
             module = getattr(value, "__module__", None)
             if isinstance(module, str) and module.partition(".")[0] in _MODULES and not isinstance(value, type(None)):
                 return f"{at}: {module}.{name} goes around the trace"
-        if step.opname == "IMPORT_NAME" and name.partition(".")[0] in _MODULES:
+        if step.opname == "IMPORT_NAME" and name.partition(".")[0] in {*_MODULES, "builtins"}:
             return f"{at}: {name} goes around the trace"
+        if step.opname.startswith("MATCH_"):
+            return (
+                f"{at}: a match by class or shape, of which data and numbers that are followed say other things: use if"
+            )
+        if step.opname == "IS_OP" and former != "a constant":
+            return f"{at}: whether two things are one object, of which a trace sees others: compare with =="
+        if name.startswith("_dpv") or any(
+            one.startswith("_dpv") or one in ("__module__", "__class__", "__mro__", "__slots__", "__dict__")
+            for one in _texts(code)
+        ):
+            return f"{at}: it looks inside of what is followed"
+        if name == "__class__" and step.opname in ("LOAD_ATTR", "LOAD_METHOD") and former not in ("self", "cls"):
+            return f"{at}: .__class__ is not covered: it looks inside of objects"
+        former = "a constant" if step.opname == "LOAD_CONST" else str(step.argval)
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name in _ATTRIBUTES:
             return f"{at}: .{name} is not covered: {_ATTRIBUTES[name]}"
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name.startswith(("read_", "scan_", "sink_")):
+            return f"{at}: .{name} is not covered: it reads or writes a file"
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and name in ("errstate", "seterr") and (
             {"raise", "call", "print", "log"} & set(_texts(code))
         ):  # fmt: skip
@@ -429,23 +555,67 @@ def _decision(
 # what is kept ---------------------------------------------------------------------------------------------------------
 
 
-def fingerprint(value: Any, depth: int = 4) -> object:
+def fingerprint(value: Any, depth: int = 40, seen: set[int] | None = None) -> object:
     """What a value is made of, to see whether a run has changed it."""
+    seen = set() if seen is None else seen
     if hasattr(type(value), "_dpv_tape") or hasattr(type(value), "_dpv_parts"):
         return "something that is followed"
     if isinstance(value, bool | int | float | str | bytes | complex | type(None)):
         return repr(value)
     if issubclass(type(value), np.ndarray):
         return (value.shape, value.dtype.str, hash(value.tobytes()))
-    if depth == 0:
+    if depth == 0 or id(value) in seen:
         return type(value).__name__
+    seen.add(id(value))
+    if type(value) is _Attributes:
+        held = [(name, one) for name, one in vars(value.of).items() if not _is_code(one)]
+        return tuple((name, fingerprint(one, depth - 1, seen)) for name, one in held if not name.startswith("__"))
     if isinstance(value, dict):
-        return tuple((fingerprint(k, depth - 1), fingerprint(v, depth - 1)) for k, v in list(value.items()))
-    if isinstance(value, list | tuple | set | frozenset):
-        return (type(value).__name__, *(fingerprint(one, depth - 1) for one in value))
+        return tuple((fingerprint(k, depth - 1, seen), fingerprint(v, depth - 1, seen)) for k, v in list(value.items()))
+    if isinstance(value, list | tuple | set | frozenset | collections.deque):
+        return (type(value).__name__, *(fingerprint(one, depth - 1, seen) for one in value))
     if type(value).__module__.partition(".")[0] in ("pandas", "polars"):
-        return (type(value).__name__, getattr(value, "shape", None))
+        return _of_a_table(value, depth, seen)
     if isinstance(value, types.FunctionType):
-        return fingerprint(vars(value), depth - 1) if vars(value) else id(value)
-    inner = getattr(value, "__dict__", None)
-    return (id(value), fingerprint(dict(inner), depth - 1)) if isinstance(inner, dict) else id(value)
+        return fingerprint(vars(value), depth - 1, seen) if vars(value) else id(value)
+    inner = dict(getattr(value, "__dict__", None) or {}) if not isinstance(value, type | types.ModuleType) else {}
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in [slots] if isinstance(slots, str) else slots:
+            if isinstance(name, str) and not name.startswith("__") and hasattr(value, name):
+                inner[name] = getattr(value, name)
+    if inner:
+        return (id(value), fingerprint(inner, depth - 1, seen))
+    return (id(value), _written(value))
+
+
+def _is_code(value: object) -> bool:
+    kinds = (types.FunctionType, type, staticmethod, classmethod, property, types.MemberDescriptorType,
+             types.GetSetDescriptorType)  # fmt: skip
+    return isinstance(value, kinds)
+
+
+def _of_a_table(value: Any, depth: int, seen: set[int]) -> object:
+    """What stands in a frame, a series or an index."""
+    try:
+        columns = list(getattr(value, "columns", ()))
+        if len(getattr(value, "shape", ())) == 2:
+            parts = [value.iloc[:, i] if hasattr(value, "iloc") else value[:, i] for i in range(len(columns))]
+            entries = [np.asarray(one.to_numpy()) for one in parts]
+        else:
+            entries = [np.asarray(value.to_numpy())]
+        index = getattr(value, "index", None)
+        labels = np.asarray(index.to_numpy()) if hasattr(index, "to_numpy") else None  # type: ignore[union-attr]  # pyright: ignore[reportOptionalMemberAccess]
+    except Exception:  # something else than a table
+        return id(value)
+    whole = [columns, *(one.tolist() if one.dtype == object else one for one in [*entries, labels] if one is not None)]
+    return (type(value).__name__, fingerprint(whole, depth - 1, seen))
+
+
+def _written(value: object) -> object:
+    """The bytes of an object of a library; None where it has none."""
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    if type(value).__module__ in ("array", "decimal", "fractions", "datetime"):
+        return repr(value)
+    return None

@@ -1,4 +1,4 @@
-"""Exact numbers as text that reads well and is read back exactly."""
+"""Exact numbers and times as text that reads well and is read back exactly."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import decimal as decimals
 import math
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -33,6 +34,25 @@ def whole_number(text: str, name: str, *, at_least: int, at_most: int | None = N
     if at_most is not None and number > at_most:
         raise InvalidValue(name, text, f"a whole number <= {at_most}", "this is more than can be done or shown")
     return int(number)
+
+
+def time_stamp(moment: datetime) -> str:
+    """A time as a document has it, to the second.
+
+    >>> time_stamp(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    '2026-01-02T03:04:05Z'
+    """
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def time_in_words(moment: datetime | str) -> str:
+    """A time, or its `time_stamp`, as a page has it.
+
+    >>> time_in_words("2026-01-02T03:04:05Z")
+    '2026-01-02 03:04:05 UTC'
+    """
+    read = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return read.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def plain_text(value: Fraction) -> str:

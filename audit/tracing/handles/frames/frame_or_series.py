@@ -27,7 +27,8 @@ INSTEAD: Final = {
     "join": "write df.merge(table, on='key') with a public table that has each key once",
     "replace": "use map with a dictionary of every category",
     "str": "map the categories of the schema by a dictionary",
-    "dt": "compare with public dates",
+    "dt": "compare with public dates, or take the year, quarter, month, day, dayofyear or dayofweek",
+    "resample": "group by a part of the dates, df.groupby(df['day'].dt.month), and reindex by public labels",
 }  # fmt: skip
 """What to write in place of methods that are not covered."""
 
@@ -53,7 +54,8 @@ class FrameOrSeries(Followed):
     def _bounds_in_order(self, lower: Any, upper: Any) -> None:
         """Refuse bounds of clip that pandas and NumPy take otherwise: pandas exchanges them, and NaN is none to it."""
         plain = [one for one in (lower, upper) if one is not None and type(one).__module__ in ("builtins", "numpy")]
-        if any(np.ndim(one) or one != one for one in plain):
+        other = [one for one in (lower, upper) if one is not None and type(one).__module__.startswith("pandas")]
+        if other or any(np.ndim(one) or one != one for one in plain):
             self._no("clip with several bounds, or with NaN", "give one number for each side, or None")
         if len(plain) == 2 and plain[0] > plain[1]:
             self._no("clip with a lower bound above the upper one, which libraries take in different ways",
@@ -78,3 +80,11 @@ class FrameOrSeries(Followed):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         self._no("data that are pickled", f"use {self._dpv_copy}")
+
+
+class PolarsHandle(FrameOrSeries):
+    """A frame, a series or groups of polars."""
+
+    __slots__ = ()
+    _dpv_selection = "a filter"
+    _dpv_copy = ".clone()"

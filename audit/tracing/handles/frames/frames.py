@@ -192,8 +192,10 @@ class FollowedFrame(PandasHandle):
             found[name] = value(found) if callable(value) else value
         return found
 
-    def copy(self, *args: Any, **given: Any) -> Any:
+    def copy(self, deep: bool = True) -> Any:
         """The same records."""
+        if not deep:
+            self._no("a copy that shares its values, which may change with it", "write .copy()")
         return self._with({name: one.copy() for name, one in self._dpv_columns.items()})
 
     def drop(self, labels: Any = None, axis: Any = 0, columns: Any = None, **given: Any) -> Any:
@@ -238,6 +240,8 @@ class FollowedFrame(PandasHandle):
 
     def astype(self, dtype: Any, **given: Any) -> Any:
         """Other dtypes."""
+        if any(value is not True and value != "raise" for value in given.values()):
+            self._no(f"astype with {', '.join(given)}", "leave it out")
         return self._with({
             name: (self._column(name).astype(dtype.get(name) if isinstance(dtype, dict) else dtype)._dpv_arr
                    if not isinstance(dtype, dict) or name in dtype else one)
@@ -303,8 +307,16 @@ class FollowedFrame(PandasHandle):
 
     def to_numpy(self, dtype: Any = None, **given: Any) -> Any:
         """All columns side by side."""
-        found = np.column_stack(list(self._dpv_columns.values()))
-        return found if dtype is None else found.astype(dtype)
+        if set(given) - {"copy"}:
+            self._no(f"to_numpy with {', '.join(given)}", "leave it out")
+        found: Any = np.column_stack(list(self._dpv_columns.values()))
+        if dtype is not None:
+            return found.astype(dtype)
+        if not given.get("copy"):  # of columns of one dtype it is a view
+            found._dpv_owned = False
+            for one in self._dpv_columns.values():
+                one._dpv_owned = False
+        return found
 
     @property
     def values(self) -> Any:
@@ -334,6 +346,11 @@ class FollowedFrame(PandasHandle):
 
     # statistics -------------------------------------------------------------------------------------------------------
 
+    def _nothing_else(self, name: str, given: Mapping[str, Any]) -> None:
+        for key, value in given.items():
+            if not (key == "skipna" and value is True):
+                self._no(f"{name} with {key}=", "leave it out")
+
     def _each(self, function: Callable[[FollowedArray], Any], numeric_only: Any) -> Any:
         names = [name for name, one in self._dpv_columns.items() if one.dtype.kind in "biuf"]
         if len(names) < len(self._dpv_columns) and not numeric_only:
@@ -343,6 +360,7 @@ class FollowedFrame(PandasHandle):
 
     def sum(self, axis: Any = 0, numeric_only: bool = False, **given: Any) -> Any:
         """Sums of columns, or along each record."""
+        self._nothing_else("sum", given)
         if axis in (1, "columns"):
             if any(fact_of(one).missing.any() for one in self._dpv_columns.values() if is_rows(one)):  # type: ignore[union-attr]
                 self._no("sums along records with missing values", "fill them first")
@@ -351,12 +369,16 @@ class FollowedFrame(PandasHandle):
 
     def mean(self, axis: Any = 0, numeric_only: bool = False, **given: Any) -> Any:
         """Means of columns, over a public number."""
+        self._nothing_else("mean", given)
         if axis in (1, "columns"):
+            if any(fact_of(one).missing.any() for one in self._dpv_columns.values() if is_rows(one)):  # type: ignore[union-attr]
+                self._no("means along records with missing values, which are left out", "fill them first")
             return FollowedSeries(np.mean(self.to_numpy(), axis=1), self._dpv_index)
         return self._each(lambda one: np.mean(one), numeric_only)
 
     def count(self, **given: Any) -> Any:
         """How many values are present in each column."""
+        self._nothing_else("count", given)
         parts = np.stack([self._column(name).count() for name in self._dpv_columns])
         return series_of(parts, self.columns, None)
 
@@ -472,7 +494,12 @@ class _Located:
             frame = frame._selected(rows)
         else:
             frame._no("records that are picked by their label", "use a mask")
-        return frame if isinstance(columns, slice) and columns == slice(None) else frame[columns]
+        if isinstance(columns, slice) and columns == slice(None):
+            if frame is self._of:  # another frame of the same values
+                object.__setattr__(frame, "_dpv_owned", False)
+                return FollowedFrame(frame._dpv_tape, frame._dpv_columns, frame._dpv_index, owned=False)
+            return frame
+        return frame[columns]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         frame = self._of

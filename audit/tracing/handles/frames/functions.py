@@ -24,6 +24,7 @@ from dpverdict.audit.tracing.handles.frames.frame_or_series import FrameOrSeries
 from dpverdict.audit.tracing.handles.frames.frames import FollowedFrame
 from dpverdict.audit.tracing.handles.frames.groups import CrossCounts, Grouped
 from dpverdict.audit.tracing.handles.frames.series import FollowedSeries, PandasHandle, pd, shared_labels
+from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import current
 from dpverdict.audit.tracing.rules.facts import Rows
 
@@ -97,7 +98,7 @@ class Dummies(PandasHandle):
         listed = None if columns is None else list(public(self, columns))
         if labels is not None or listed is None or given or fill_value != 0 or len(set(listed)) < len(listed):
             self._no("columns that depend on data", "write .reindex(columns=[...], fill_value=0)")
-        found: dict[Any, Any] = {one: np.where((self._dpv_of == one)._dpv_arr, 1, 0) for one in listed}
+        found: dict[Any, Any] = {one: (self._dpv_of == one)._dpv_arr for one in listed}
         return FollowedFrame(self._dpv_tape, found, self._dpv_of._dpv_index, owned=True)
 
     def __getattr__(self, name: str) -> Any:
@@ -171,4 +172,18 @@ def pandas_functions() -> list[tuple[Any, str, Any]]:
     """What is replaced while a run is followed: the functions of pandas, by what tells of data."""
     names = [name for name in dir(pd) if not name.startswith("_") and not name.startswith("read_")]
     own = [(name, getattr(pd, name)) for name in names]
-    return [(pd, name, _act(name, value)) for name, value in own if callable(value) and not isinstance(value, type)]
+    found = [(pd, name, _act(name, value)) for name, value in own if callable(value) and not isinstance(value, type)]
+    types = [name for name in dir(pd.api.types) if name.startswith("is_") and not name.endswith("_dtype")]
+    return found + [(pd.api.types, name, _about(name, getattr(pd.api.types, name))) for name in types]
+
+
+def _about(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    """A question about the class of a value, which is not answered of what is followed."""
+
+    def about(value: Any, *args: Any, **given: Any) -> Any:
+        tape = current()
+        if tape is not None and (isinstance(value, Followed | Released) or hasattr(value, "_dpv_array")):
+            _no(f"pd.api.types.{name} of data", "ask for its dtype")
+        return original(value, *args, **given)
+
+    return about

@@ -24,24 +24,25 @@ from dpverdict.audit.tracing.handles.arrays import (
     length_of,
     raw,
 )
-from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, FrameOrSeries
-from dpverdict.audit.tracing.handles.frames.polars_trees import BINARY, UNARY, Columns, Tree, gaps, pl
+from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, PolarsHandle
+from dpverdict.audit.tracing.handles.frames.polars_groups import Part, PolarsGrouped, PolarsGroups, PolarsStatistics
+from dpverdict.audit.tracing.handles.frames.polars_trees import (
+    BINARY,
+    UNARY,
+    Columns,
+    Tree,
+    counts_in_32_bits,
+    gaps,
+    in_32_bits,
+    pl,
+)
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import RunTape
-from dpverdict.audit.tracing.rules.facts import Rows
 from dpverdict.audit.tracing.rules.operations import refuse
 
 
-class _Handle(FrameOrSeries):
-    """A frame or a series of polars."""
-
-    __slots__ = ()
-    _dpv_selection = "a filter"
-    _dpv_copy = ".clone()"
-
-
-class PolarsFrame(_Handle):
+class PolarsFrame(PolarsHandle):
     """A frame of records, eager or lazy, or of statistics in one row."""
 
     __slots__ = ("_dpv_columns", "_dpv_lazy", "_dpv_tape")
@@ -143,6 +144,9 @@ class PolarsFrame(_Handle):
         if isinstance(key, str):
             if key not in self._dpv_columns:
                 raise KeyError(key)
+            if is_total(self._dpv_columns[key]):
+                made: Any = np.atleast_1d(self._dpv_columns[key])
+                return PolarsStatistics(made, key)
             return _series(self._dpv_tape, self._dpv_columns[key], key)
         if isinstance(key, list) and all(isinstance(one, str) for one in key):
             return self._with({name: self._dpv_columns[name] for name in key})
@@ -272,16 +276,22 @@ class PolarsFrame(_Handle):
             self._no("to_numpy with other arguments")
         values = list(self._dpv_columns.values())
         if self._statistics():
-            if all(_in_32_bits(one) for one in values):
-                self._no("to_numpy of counts, which polars gives in 32 bits, so that they wrap around below 0",
-                         "take .item() or .row(0) of them, or .cast(pl.Float64) before")  # fmt: skip
+            if all(in_32_bits(one) for one in values):
+                counts: Any = np.stack(values)[None]
+                return counts_in_32_bits(counts)
             return np.stack([one.astype(np.float64) for one in values])[None]
         return np.column_stack([self._tree()._whole(one) for one in values])
 
-    def group_by(self, *by: Any, **given: Any) -> Any:
-        """Refused."""
-        self._no("group_by, whose labels are those that occur in the data",
-                 "for each public value: df.filter(pl.col('city') == value).height")  # fmt: skip
+    def group_by(self, *by: Any, maintain_order: bool = False, **given: Any) -> Any:
+        """Groups by columns, whose labels depend on data until they are joined to a public table."""
+        keys: dict[str, FollowedArray] = {}
+        for name, one in self._evaluated(by, given).items():
+            if not is_rows(one):
+                self._no("groups by something else than columns", 'name them: df.group_by("city", "sex")')
+            keys[name] = one
+        if not keys:
+            self._no("groups by no column", 'name them: df.group_by("city", "sex")')
+        return PolarsGroups(self._dpv_tape, self._dpv_columns, keys)
 
     def join(self, other: Any, on: Any = None, how: str = "inner", **given: Any) -> Any:
         """With a public table that has each key once, and every key that the schema states."""
@@ -314,13 +324,6 @@ class PolarsFrame(_Handle):
         if name.startswith("_") or not hasattr(pl.LazyFrame if self._dpv_lazy else pl.DataFrame, name):
             raise AttributeError(name)
         self._no(f".{name} of a frame of data", INSTEAD.get(name, SEE))
-
-
-def _in_32_bits(array: FollowedArray) -> bool:
-    """Whether polars gives a statistic in 32 bits: a count, or a sum of truth values."""
-    step = array._dpv_tape.setting.steps[array._dpv_number or 0]
-    fact = step.operands[0].fact if step.operands else None
-    return step.name == "count" or (step.name == "sum" and isinstance(fact, Rows) and fact.dtype == "bool")
 
 
 def _flat(values: Any) -> list[Any]:
@@ -360,7 +363,7 @@ def _put_column(node: Any, name: str) -> Any:
     return [_put_column(one, name) for one in node] if isinstance(node, list) else node
 
 
-class PolarsSeries(_Handle):
+class PolarsSeries(PolarsHandle):
     """A column of records: its methods are those of expressions."""
 
     __slots__ = ("_dpv_arr", "_dpv_tape", "name")
@@ -393,6 +396,18 @@ class PolarsSeries(_Handle):
             self._no("to_numpy with other arguments")
         self._dpv_arr._dpv_owned = False
         return Tree(self._dpv_tape, {})._whole(self._dpv_arr)
+
+    @property
+    def dt(self) -> Any:
+        """The parts of dates."""
+        return _Parts(self)
+
+    def value_counts(self, *, sort: bool = False, parallel: bool = False, name: str | None = None,
+                     normalize: bool = False) -> Any:  # fmt: skip
+        """How often each value occurs: which do depends on data, until they are joined to a public table."""
+        if normalize:
+            self._no("value_counts with normalize", "count, and divide the noisy counts")
+        return PolarsGrouped(self._dpv_tape, {self.name: self._dpv_arr}, {name or "count": Part(None)})
 
     def filter(self, predicate: Any) -> Any:
         """The records where a mask holds."""
@@ -435,6 +450,20 @@ class PolarsSeries(_Handle):
         self._no("records that are picked by their position", "use filter")
 
 
+class _Parts:
+    """``s.dt`` of a column of dates: its methods are those of expressions."""
+
+    def __init__(self, of: PolarsSeries) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(pl.col("self").dt, name):
+            raise AttributeError(name)
+        tree = Tree(self._of._dpv_tape, {"self": self._of._dpv_arr})
+        return lambda *args, **given: _series(self._of._dpv_tape, tree.of(
+            getattr(pl.col("self").dt, name)(*args, **given))[1], self._of.name)  # fmt: skip
+
+
 def _operator(name: str) -> Callable[..., Any]:
     def method(self: PolarsSeries, *others: Any) -> Any:
         return self._apply(name, others, {})
@@ -459,6 +488,7 @@ def polars_frame_of(tape: RunTape, columns: Mapping[str, FollowedArray]) -> Pola
 
 COVERED: Final = (
     *BINARY, *UNARY, "Clip", "Cast", "Ternary", "Filter", "FillNull", "FillNan", "DropNulls", "IsIn", "IsBetween",
-    "IsNull", "IsNotNull", "Not", "Pow", "Log", "Round", "Sum", "Mean", "Count", "Len",
+    "IsNull", "IsNotNull", "Not", "Pow", "Log", "Round", "Sum", "Mean", "Count", "Len", "Cut", "ReplaceStrict",
+    "Replace", "TemporalExpr",
 )  # fmt: skip
 """The nodes of an expression that are covered."""

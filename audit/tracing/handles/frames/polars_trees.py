@@ -13,8 +13,12 @@ categories have null alone.
 
 from __future__ import annotations
 
+import datetime
 import io
+import itertools
 import json
+import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -29,13 +33,16 @@ from dpverdict.audit.tracing.handles.arrays import (
     fact_of,
     is_rows,
     is_total,
+    no,
     raw,
 )
+from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, part
 from dpverdict.audit.tracing.handles.frames.frame_or_series import SEE
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed
 from dpverdict.audit.tracing.handles.tape import RunTape
 from dpverdict.audit.tracing.rules.facts import Rows
+from dpverdict.audit.tracing.rules.statistics import counts_records
 
 pl: Final[Any] = library("polars", "the table of the schema is a frame of polars")
 Columns: TypeAlias = "dict[str, FollowedArray]"
@@ -43,16 +50,24 @@ Columns: TypeAlias = "dict[str, FollowedArray]"
 BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "Plus": np.add, "Minus": np.subtract, "Multiply": np.multiply, "TrueDivide": np.true_divide, "Gt": np.greater,
     "GtEq": np.greater_equal, "Lt": np.less, "LtEq": np.less_equal, "Eq": np.equal, "NotEq": np.not_equal,
+    "FloorDivide": np.floor_divide, "Modulus": np.remainder,
     "And": np.bitwise_and, "LogicalAnd": np.bitwise_and, "Or": np.bitwise_or, "LogicalOr": np.bitwise_or,
 }  # fmt: skip
 """Binary operations of polars, each with the function of NumPy that does the same where nothing is missing."""
-_ARITHMETIC: Final = ("Plus", "Minus", "Multiply", "TrueDivide")
+_ARITHMETIC: Final = ("Plus", "Minus", "Multiply", "TrueDivide", "FloorDivide", "Modulus")
+_OF_STATISTICS: Final = ("Plus", "Minus", "Multiply", "TrueDivide")
 UNARY: Final[dict[str, Callable[[Any], Any]]] = {
     "Abs": np.absolute, "Negate": np.negative, "Floor": np.floor, "Ceil": np.ceil, "Exp": np.exp, "Log1p": np.log1p,
     "Sign": np.sign, "Sqrt": np.sqrt, "Cos": np.cos, "Sin": np.sin, "Tanh": np.tanh,
 }  # fmt: skip
 """Functions of one column."""
 _KINDS: Final = {"Float64": "float64", "Int64": "int64"}
+_PARTS: Final = {
+    "Year": "year", "Quarter": "quarter", "Month": "month", "Week": "week", "Day": "day", "OrdinalDay": "dayofyear",
+    "WeekDay": "weekday from 1", "Hour": "hour", "Minute": "minute", "Second": "second",
+}  # fmt: skip
+"""Parts of dates, by the names of nodes."""
+_METHODS: Final = {"OrdinalDay": "ordinal_day", "WeekDay": "weekday"}
 
 
 class Tree:
@@ -146,18 +161,30 @@ class Tree:
         if name not in BINARY:
             self._no(name)
         left, right = self._whole(left), self._whole(right)
+        if of_dates(left) or of_dates(right):
+            return compared(BINARY[name].__name__, left, right, _as_date)
         if is_total(left) or is_total(right):
-            if name not in ("Multiply", "TrueDivide") or not all(
-                one.dtype == np.float64 if isinstance(one, FollowedArray) else True for one in (left, right)
-            ):
-                self._no(f"{name} of a statistic", "take .item() of it first: whole numbers of polars may wrap around")
+            kinds = {str(one.dtype) for one in (left, right) if isinstance(one, FollowedArray)}
+            small = any(is_total(one) and in_32_bits(one) for one in (left, right))
+            if name not in _OF_STATISTICS or small or len(kinds) > 1 or not kinds <= set(_KINDS.values()):
+                self._no(f"{name} of a statistic, which may wrap around where polars counts in 32 bits",
+                         "take .item() of it first, or .cast(pl.Float64)")  # fmt: skip
         elif name in _ARITHMETIC:
             for one in (left, right):
                 if np.asarray(raw(one)).dtype.name not in ("int64", "float64"):
                     self._no(f"{name} of something else than 64-bit numbers", ".cast(pl.Float64) or .cast(pl.Int64)")
+            if name in ("FloorDivide", "Modulus"):
+                self._must_be_whole_and_positive(name, left, right)
         if not isinstance(left, FollowedArray) and not isinstance(right, FollowedArray):
             self._no(f"{name} of public values", "compute it before")
         return BINARY[name](left, right)
+
+    def _must_be_whole_and_positive(self, name: str, left: Any, right: Any) -> None:
+        fact = fact_of(left) if isinstance(left, FollowedArray) else None
+        known = isinstance(fact, Rows) and fact.dtype == "int64" and fact.low.min() >= 0
+        if not known or type(right) is not int or not 0 < right < 2**31:
+            self._no(f"{name} of something else than whole numbers from 0 on and a public whole number > 0",
+                     "clip it first, and cast it to pl.Int64")  # fmt: skip
 
     def _aggregated(self, name: str, argument: Any) -> Any:
         if name == "Count":
@@ -171,17 +198,26 @@ class Tree:
         argument = argument["input"] if isinstance(argument, dict) and set(argument) > {"input"} else argument
         array = self.carried_out(argument)
         if name == "Sum":
-            array = self._rows(array)
-            if array.dtype.kind in "iu" and array.dtype.itemsize == 4:
-                self._no("sum of 32-bit whole numbers, which wraps around", ".cast(pl.Int64) first")
-            if gaps(array) and (_whole_numbers(array) or array.dtype.kind == "b"):
-                array = self._filled(array, 0)
-            if not gaps(array):
-                return np.sum(array)
-            self._no("sum of a nullable column of floats, which may hold NaN", ".fill_null(0).fill_nan(0) first")
+            return np.sum(self.to_be_summed(array))
         if name == "Mean":
             return np.mean(self._whole(self._rows(array)))
         self._no(name.lower(), "sums, counts, and means over a public number of records are covered")
+
+    def to_be_summed(self, node: Any) -> FollowedArray:
+        """A column of which the sum is covered, by its node or as it is: where it is null, it adds nothing."""
+        array = self._rows(node if isinstance(node, FollowedArray) else self.carried_out(node))
+        if array.dtype.kind in "iu" and array.dtype.itemsize == 4:
+            self._no("sum of 32-bit whole numbers, which wraps around", ".cast(pl.Int64) first")
+        if gaps(array) and (_whole_numbers(array) or array.dtype.kind == "b"):
+            array = self._filled(array, 0)
+        if gaps(array):
+            self._no("sum of a nullable column of floats, which may hold NaN", ".fill_null(0).fill_nan(0) first")
+        return array
+
+    def present_or_not(self, array: FollowedArray) -> FollowedArray:
+        """Whether an entry is no null."""
+        found: FollowedArray = self._truth({"": "IsNotNull"}, array, [])
+        return found
 
     def _ternary(self, inner: Mapping[str, Any]) -> Any:
         filled = _fill_nan_of(inner)
@@ -198,11 +234,16 @@ class Tree:
     def _cast(self, inner: Mapping[str, Any]) -> Any:
         kind = inner["dtype"]
         name = kind.get("Literal") if isinstance(kind, dict) else kind
+        if name == "Date" and isinstance(inner["expr"], dict) and set(inner["expr"]) <= {"Alias", "Literal"}:
+            date = self.carried_out(inner["expr"])
+            return date.date() if isinstance(date, datetime.datetime) else date
         if name not in _KINDS:
             self._no(f"cast to {name}", "cast to pl.Float64 or pl.Int64")
         value = self._whole(self.carried_out(inner["expr"]))
         if not isinstance(value, FollowedArray):
             self._no("cast of a public value")
+        if of_dates(value):
+            self._no("cast of dates", "take a part of them: .dt.year(), .dt.month()")
         return value.astype(_KINDS[name])
 
     def _function(self, function: Any, inputs: list[Any]) -> Any:
@@ -220,6 +261,14 @@ class Tree:
         first, others = self._whole(first), [self._whole(one) for one in others]
         if is_total(first):
             self._no(f"{name} of a statistic", "take .item() of it, and add noise first")
+        if name == "TemporalExpr" and given.get("") in _PARTS and of_dates(first) and not others:
+            node = str(given[""])
+            part_of = getattr(pl.Series(raw(first)).dt, _METHODS.get(node, node.lower()))
+            return part(first, _PARTS[node], part_of().to_numpy())
+        if name == "Cut" and not others:
+            return self._cut(self._rows(first), given)
+        if name in ("ReplaceStrict", "Replace") and len(others) >= 2 and not any(map(_followed, others)):
+            return self._replaced(str(name), self._rows(first), others, given)
         if name == "Clip" and not any(isinstance(one, FollowedArray) for one in others):
             low = others[0] if given["has_min"] else None
             high = others[-1] if given["has_max"] else None
@@ -246,6 +295,54 @@ class Tree:
             return UNARY[name](first)
         self._no(str(name))
 
+    def _cut(self, array: FollowedArray, given: Mapping[str, Any]) -> FollowedArray:
+        """The interval that an entry lies in, by its public label."""
+        breaks, labels, closed = [float(one) for one in given["breaks"]], given["labels"], bool(given["left_closed"])
+        if given["include_breaks"] or not breaks or not all(map(math.isfinite, breaks)) or any(
+            not a < b for a, b in itertools.pairwise(breaks)
+        ):  # fmt: skip
+            self._no("cut with breaks that do not increase, or that are included", "give public breaks, in order")
+        if array.dtype.name not in ("int64", "float64"):
+            self._no("cut of something else than 64-bit numbers", ".cast(pl.Float64) first")
+        shown = labels
+        if labels is None:
+            inside = [-math.inf, *breaks] if closed else [*breaks, math.inf]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                shown = pl.Series(inside, dtype=pl.Float64).cut(breaks, left_closed=closed).cast(pl.String).to_list()
+        if len(shown) != len(breaks) + 1 or len(set(shown)) < len(shown):
+            self._no("cut with another number of labels than intervals, or a label twice")
+        places: Any = np.digitize(array, breaks, right=not closed)
+        mapping = dict(enumerate(shown))
+        value = np.array([mapping[int(one)] for one in raw(places).tolist()], dtype=object)
+        return applied("map", [places, mapping], value, dtype="category")
+
+    def _replaced(self, name: str, array: FollowedArray, others: list[Any], given: Mapping[str, Any]) -> Any:
+        """Public values in place of those that the schema lists, each by its own."""
+        old, new = ([one] if not isinstance(one, list) else one for one in others[:2])
+        new = new * len(old) if len(new) == 1 else new
+        fact, table = fact_of(array), dict(zip(old, new, strict=True))
+        kind = given.get("return_dtype")
+        kind = kind.get("Literal") if isinstance(kind, dict) else kind
+        listed = fact.values if isinstance(fact, Rows) else None
+        if listed is None:
+            self._no(f"{name} of a column whose values the schema does not list", "use when, then and otherwise")
+        if len(others) > 2 and not isinstance(others[2], list):
+            table = {one: table.get(one, others[2]) for one in listed}
+        elif name == "Replace":
+            table = {one: table.get(one, one) for one in listed}
+        if not set(listed) <= set(table):
+            self._no("replace_strict without a value that the schema lists, which is an error where it occurs",
+                     "give every value, or default=")  # fmt: skip
+        results = [table[one] for one in listed]
+        texts, whole = (all(type(one) is kind for one in results) for kind in (str, int))
+        numbers = all(type(one) in (int, float) for one in results)
+        if not (texts or numbers) or kind not in (None, "String" if texts else "Float64", *(("Int64",) * whole)):
+            self._no("replaced by something else than texts, or 64-bit numbers", "return_dtype=pl.Int64 or pl.Float64")
+        dtype = "category" if texts else "int64" if whole and kind != "Float64" else "float64"
+        value = np.array([table[one] for one in raw(array).tolist()], dtype=object if texts else dtype)
+        return applied("map", [array, {one: table[one] for one in listed}], value, dtype=dtype)
+
     def _truth(self, given: Mapping[str, Any], first: Any, others: list[Any]) -> Any:
         kind = given.get("") or next(iter(given))
         more = given.get(kind) if isinstance(given.get(kind), dict) else {}
@@ -263,17 +360,16 @@ class Tree:
             return applied("isin", [self._rows(first), values], np.isin(raw(first), values))
         if kind == "IsBetween" and not any(isinstance(one, FollowedArray) for one in others):
             closed = str(more.get("closed", "Both")) if isinstance(more, dict) else "Both"
-            above = first >= others[0] if closed in ("Both", "Left") else first > others[0]
-            below = first <= others[1] if closed in ("Both", "Right") else first < others[1]
-            return above & below
+            above = self._binary("GtEq" if closed in ("Both", "Left") else "Gt", first, others[0])
+            return above & self._binary("LtEq" if closed in ("Both", "Right") else "Lt", first, others[1])
         self._no(str(kind))
 
     # missing values ---------------------------------------------------------------------------------------------------
 
     def _filled(self, array: FollowedArray, *values: Any) -> FollowedArray:
         """A public value in place of null."""
-        if not values or isinstance(values[0], Followed):
-            self._no("fill_null with what stands beside it", "fill with a public value")
+        if not values or isinstance(values[0], Followed) or of_dates(array):
+            self._no("fill_null with what stands beside it, or of dates", "fill with a public value, or drop_nulls()")
         if not gaps(array):
             return array
         (value,) = values
@@ -314,6 +410,26 @@ def _fill_nan_of(inner: Mapping[str, Any]) -> Any:
             return None
 
 
+def _followed(value: Any) -> bool:
+    return isinstance(value, FollowedArray)
+
+
+def _as_date(array: FollowedArray, value: Any) -> Any:
+    if not isinstance(value, datetime.date):
+        no(array, "dates compared with something else", "compare with pl.date(2024, 12, 31), or datetime.date")
+    return value
+
+
+def in_32_bits(array: FollowedArray) -> bool:
+    """Whether polars gives a statistic in 32 bits: a count, or a sum of truth values."""
+    return counts_records(array._dpv_tape.setting, array._dpv_number)
+
+
+def counts_in_32_bits(array: FollowedArray) -> FollowedArray:
+    """Counts as polars gives them in an array: nothing is computed with them that may wrap around."""
+    return applied("in 32 bits", [array], np.asarray(raw(array)).astype(np.uint32))
+
+
 def gaps(array: Any) -> bool:
     fact = fact_of(array)
     return isinstance(fact, Rows) and bool(fact.missing.any())
@@ -327,8 +443,8 @@ def _whole_numbers(array: FollowedArray) -> bool:
 
 def _missing(values: Any) -> Any:
     array = np.asarray(values)
-    if array.dtype.kind == "f":
-        return np.isnan(array)
+    if array.dtype.kind in "fM":
+        return np.isnat(array) if array.dtype.kind == "M" else np.isnan(array)
     if array.dtype.kind == "O":
         return np.array([one is None or one != one for one in array.tolist()], dtype=np.bool_)
     return np.zeros(array.shape, dtype=np.bool_)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -20,11 +21,13 @@ from dpverdict.audit.tracing.handles.arrays import (
     is_rows,
     is_total,
     labelled,
+    no,
     public,
     raw,
     remade,
     settled,
 )
+from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, part
 from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, FrameOrSeries
 from dpverdict.audit.tracing.handles.functions import array_of, selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
@@ -85,8 +88,18 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> Any:
-        """Of the values."""
-        return self._dpv_arr.dtype
+        """Of the values; pandas keeps whole numbers where no fraction is put in their place."""
+        kind = self._dpv_arr.dtype
+        number = self._dpv_arr._dpv_number
+        step = None if number is None else self._dpv_tape.setting.steps[number]
+        put = step is not None and (step.name in ("where", "fill") or (
+            step.name == "elementwise" and step.parameters["name"] in ("maximum", "minimum")))  # fmt: skip
+        if step is not None and put and kind.kind == "f" and any(
+            isinstance(one.fact, Rows) and one.fact.dtype.startswith(("int", "bool")) for one in step.operands
+        ):  # fmt: skip
+            self._no("the dtype of a column of whole numbers into which fractions may have been put, which is data",
+                     "convert it: .astype(float)")  # fmt: skip
+        return kind
 
     @property
     def shape(self) -> Any:
@@ -130,8 +143,11 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         if given.get("out") is not None or method != "__call__":
             self._no(f"np.{function.__name__} in place", "assign the result to a new name")
         index = shared_labels(self._dpv_tape, args)
-        found = function(*[unwrapped(one) for one in settled(args)], **given)
-        return series_of(found, index, self.name)
+        plain = [unwrapped(one) for one in settled(args)]
+        if len(plain) == 2 and not given and any(map(of_dates, plain)):
+            one, other = plain
+            return series_of(compared(function.__name__, one, other, _as_time), index, self.name)
+        return series_of(function(*plain, **given), index, self.name)
 
     def __array_function__(self, function: Any, types: Any, args: Any, given: Any) -> Any:
         index = shared_labels(self._dpv_tape, args)
@@ -185,8 +201,8 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         if is_total(self._dpv_arr):
             return self
         value = public(self, value)
-        if value is None:
-            self._no("fillna with what stands beside it", "fill with a public number")
+        if value is None or not isinstance(value, str | int | float | np.generic):
+            self._no("fillna with something else than one value", "fill with a public number")
         found = pd.Series(raw(self._dpv_arr)).fillna(value).to_numpy()
         return self._like(applied("fill", [self._dpv_arr, _fitted(value)], found, dtype=_dtype(found)))
 
@@ -207,6 +223,13 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         self._plain_call("dropna", args, given)
         return series_of(present(self._dpv_arr, [self._dpv_arr]), self._dpv_index, self.name)
 
+    @property
+    def dt(self) -> Any:
+        """The parts of dates."""
+        if not of_dates(self._dpv_arr):
+            self._no(".dt of something else than dates without a zone", INSTEAD["dt"])
+        return _Parts(self)
+
     def between(self, left: Any, right: Any, inclusive: str = "both") -> Any:
         """Whether a value lies between two public ones."""
         above = self >= left if inclusive in ("both", "left") else self > left
@@ -223,8 +246,9 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         table = arg.to_dict() if isinstance(arg, pd.Series) and not isinstance(arg, Followed) else arg
         if is_total(self._dpv_arr) and callable(table):
             return self.apply(table)
-        if not isinstance(table, dict):
-            self._no("map with a function, which may do anything with a record", "give a dictionary")
+        if type(table) is not dict:
+            self._no("map with a function, or a dictionary that makes items, which may do anything with a record",
+                     "give a dictionary")  # fmt: skip
         found = pd.Series(raw(self._dpv_arr)).map(table).to_numpy()
         return self._like(applied("map", [self._dpv_arr, table], found, dtype=_dtype(found)))
 
@@ -278,6 +302,12 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
             if labels is not None and labels.intervals:
                 self._no("intervals of pd.cut that become text", "give labels")
             whole = isinstance(dtype, pd.CategoricalDtype) or str(dtype) == "category"
+            fact = fact_of(self._dpv_arr)
+            texts = isinstance(fact, Rows) and fact.dtype == "category" and all(
+                isinstance(one, str) for one in fact.values or [None]
+            )  # fmt: skip
+            if str(dtype) in ("str", "string") and not (texts and isinstance(fact, Rows) and not fact.missing.any()):
+                self._no("numbers, or what is missing, that become texts", "compare numbers, and fill the gaps first")
             array = labelled(remade(self._dpv_arr, self._dpv_arr._dpv_number, raw(self._dpv_arr)),
                              labels if whole else None)  # fmt: skip
             return series_of(array, self._dpv_index, self.name)
@@ -313,8 +343,10 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         shared_labels(self._dpv_tape, [self, cond, other])
         return self._like(np.where(unwrapped(cond), unwrapped(other), self._dpv_arr))
 
-    def copy(self, *args: Any, **given: Any) -> Any:
+    def copy(self, deep: bool = True) -> Any:
         """The same values."""
+        if not deep:
+            self._no("a copy that shares its values, which may change with it", "write .copy()")
         return series_of(self._dpv_arr.copy(), self._dpv_index, self.name)
 
     def add(self, other: Any) -> Any:
@@ -367,6 +399,8 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
 
     def rename(self, name: Any = None, **given: Any) -> Any:
         """Another name."""
+        if given or not (name is None or type(name) in (str, int, float)):
+            self._no("rename by something else than a new name", "give a text")
         return series_of(self._dpv_arr, self._dpv_index, name)
 
     def reindex(self, labels: Any, **given: Any) -> Any:
@@ -437,6 +471,38 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         if name.startswith("_") or not hasattr(pd.Series, name):
             raise AttributeError(name)
         self._no(f".{name} of a series of data", INSTEAD.get(name, SEE))
+
+
+class _Parts:
+    """``s.dt`` of a column of dates."""
+
+    def __init__(self, of: FollowedSeries) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        known = {"weekday": "dayofweek", "day_of_week": "dayofweek", "day_of_year": "dayofyear"}.get(name, name)
+        if known not in _PARTS:
+            self._of._no(f".dt.{name} of dates", INSTEAD["dt"])
+        array = self._of._dpv_arr
+        return self._of._like(part(array, known, getattr(pd.Series(raw(array)).dt, name).to_numpy()))
+
+
+_PARTS: Final = ("year", "quarter", "month", "day", "dayofyear", "dayofweek", "hour", "minute", "second")
+
+
+def _as_time(array: FollowedArray, value: Any) -> Any:
+    """What pandas compares a column of dates with: a time, or a text that it reads as one."""
+    value = public(array, value)
+    if type(value) is str:
+        try:
+            value = pd.Timestamp(value)
+        except ValueError:
+            no(array, "dates compared with a text that is no date", "write it as 2024-12-31")
+    elif type(value) is np.datetime64:
+        value = pd.Timestamp(value)
+    if not isinstance(value, datetime.datetime):  # pandas takes no datetime.date
+        no(array, "dates compared with something that is no time", 'write "2024-12-31", or pd.Timestamp("2024-12-31")')
+    return pd.Timestamp(value)
 
 
 class _Places:

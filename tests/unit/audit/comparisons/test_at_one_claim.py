@@ -1,7 +1,10 @@
 """Mechanisms at one claim: each noise keeps it and less does not, errors are those of its noise, failures say why."""
 
+import dataclasses
+import html
 import json
 import math
+import re
 
 import pytest
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -61,12 +64,21 @@ def test_the_table_is_short_and_narrow_and_says_why_one_is_left_out(found: Mecha
     assert [one["mechanism"] for one in fields["failed"]] == ["geometric"]
 
 
-def test_the_page_has_one_picture_of_all_curves(found: MechanismComparison) -> None:
+def test_the_page_has_both_curves_of_all_and_says_what_is_certified_of_each(found: MechanismComparison) -> None:
     page = found.page()
-    assert page.count("data:image/svg+xml;base64,") == 1
+    drawings = re.findall(r"<svg .*?</svg>", page, flags=re.DOTALL)
+    assert len(drawings) == 2
     assert "<script" not in page
     for one in found.kept:
-        assert one.name in page
+        assert html.escape(one.statement).split(":")[0] in page
+        for drawing in drawings:
+            assert f">{one.name}" in drawing
+            assert ">the claim<" in drawing
+    assert '<body class="certified">' in dataclasses.replace(found, failed={}).page()
+    none = dataclasses.replace(found, kept=(), failed={"gaussian": "it cannot"}, risks={}).page()
+    assert '<body class="inconclusive">' in none
+    assert "it cannot" in none
+    assert "<svg" not in none
 
 
 @pytest.mark.parametrize(

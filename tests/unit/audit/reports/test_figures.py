@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from dpverdict.audit import GaussianLoss, certify, worst_case
+from dpverdict.audit.losses.base import curves_of
 from dpverdict.audit.reports.evidence.exact import ExactEvidence
-from dpverdict.audit.reports.figures import covariance, profile, trade_off
+from dpverdict.audit.reports.evidence.risk import RiskEvidence
+from dpverdict.audit.reports.figures import attacks, compared, covariance, profile, trade_off
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.runs.audits import audit_mechanism
+from dpverdict.audit.runs.audits import audit_mechanism, with_risk
 from dpverdict.audit.trials.catalogue import find_white_box
-from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP
+from dpverdict.mechanisms import CorrelatedGaussian, GaussianDP, parse_guarantee
 
 
 @pytest.mark.parametrize("kind", ["CERTIFIED", "REFUTED", "black box", "infinite"])
@@ -96,3 +98,52 @@ def test_a_slow_loss_is_drawn_through_certified_points_and_says_so() -> None:
     )
     assert "certified at the dots" in trade_off(report).drawing
     assert "certified at the dots" in profile(report).drawing
+
+
+def marked(drawing: str, role: str) -> list[tuple[float, float]]:
+    """Where a drawing has diamonds of a role, as parts of the plot from its lower left corner."""
+    frame = re.search(
+        r'<g id="attacks-patch_2">\s*<path d="M ([\d.]+) ([\d.]+)\s+L ([\d.]+) [\d.]+\s+L [\d.]+ ([\d.]+)', drawing
+    )
+    assert frame is not None
+    left, bottom, right, top = map(float, frame.groups())
+    found = re.findall(rf'<use xlink:href="#[^"]+" x="([\d.]+)" y="([\d.]+)" style="[^"]*{re.escape(role)}', drawing)
+    places = [((float(x) - left) / (right - left), (bottom - float(y)) / (bottom - top)) for x, y in found]
+    return [place for place in places if 0 <= place[0] <= 1 and 0 <= place[1] <= 1]
+
+
+@pytest.mark.parametrize(("kind", "side", "role"), [("CERTIFIED", 1, "var(--exact)"), ("REFUTED", 0, "var(--bad)")])
+def test_attacks_are_marked_where_they_are(reports: dict[str, Report], kind: str, side: int, role: str) -> None:
+    assert attacks(reports[kind]) is None
+    read = with_risk(reports[kind], Fraction(1, 1000))
+    figure, found = attacks(read), read.find(RiskEvidence)
+    assert figure is not None
+    assert found is not None
+    least, most = np.log([1e-4, 1e-4]), np.log([1.2, 1.6])
+    expected = [
+        (np.log([float(one.false_alarms), float(one.found[side])]) - least) / (most - least)
+        for one in found.risk.attacks
+    ]
+    drawn = marked(figure.drawing, role)
+    for place in expected:  # the legend has diamonds too
+        assert any(np.allclose(place, one, atol=2e-3) for one in drawn)
+    assert not any(np.allclose(place * (1, 0.9), one, atol=2e-3) for place in expected for one in drawn)
+    assert figure.tables[0].rows == found.risk.rows()
+    assert "found" not in trade_off(read).drawing  # there they would lie on each other in the corner
+
+
+def test_a_claim_that_is_drawn_alone_says_so(reports: dict[str, Report]) -> None:
+    for name, report in reports.items():
+        alone = report.worst is None and report.test is None
+        assert ("drawn alone" in profile(report).caption) == alone, name
+
+
+def test_compared_curves_are_drawn_to_where_the_claim_is_flat_with_their_values() -> None:
+    curves = [curves_of(GaussianLoss(mu), f"mu {mu}") for mu in (1, 0.5)]
+    trade_offs, profiles = compared(curves, curves_of(parse_guarantee("eps=1, delta=1e-6"), "the claim"))
+    for figure in (trade_offs, profiles):
+        table = figure.tables[0]
+        assert table.header[1:] == ("mu 1", "mu 0.5", "the claim")
+        assert all(label in figure.drawing for label in table.header[1:])
+    assert 1 < float(profiles.tables[0].rows[-1][0]) < 10  # the profile of the claim never falls below its delta
+    assert float(trade_offs.tables[0].rows[0][1]) == pytest.approx(GaussianLoss(1).beta(0.001), rel=1e-3)

@@ -15,7 +15,7 @@ from dpverdict.audit.reports.report import Report
 from dpverdict.audit.reports.sections import sections
 
 Reports = dict[str, Report]
-VOID = {"meta", "link", "br", "img", "path", "use", "rect"}
+VOID = {"meta", "link", "br", "img", "wbr", "path", "use", "rect"}
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 

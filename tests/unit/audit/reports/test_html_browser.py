@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpverdict.audit.comparisons.at_one_claim import compare_mechanisms
 from dpverdict.audit.reports.html import render_html
 from dpverdict.audit.reports.report import Report
+from dpverdict.audit.runs.audits import with_risk
 from dpverdict.audit.runs.plans.plan import read_plan
 from dpverdict.audit.runs.plans.renderings import render_plan_html
 from dpverdict.audit.runs.plans.run import open_journal, run_plan
@@ -22,9 +24,10 @@ from dpverdict.proofs.ledger.ledger import Ledger, make_ledger
 
 tools = runpy.run_path(str(Path(__file__).parents[3] / "browser.py"))
 Browser = Any  # of tools, which are loaded by path
-KINDS = ["CERTIFIED", "REFUTED", "INCONCLUSIVE", "black box, refuted", "plan", "ledger"]
+KINDS = ["CERTIFIED", "REFUTED", "INCONCLUSIVE", "black box, refuted", "plan", "ledger", "risk", "compare"]
 PAPER = 718  # pixels between the margins of an A4 sheet, as Chromium prints it
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+WIDE = "<p style='width: 500px'>wide</p>"
 LONG = "a-name-without-a-place-to-break-" * 8
 PLAN = f"""
 title = "Release {EVIL}"
@@ -69,6 +72,12 @@ TOO_WIDE = """
   }
   return found;
 })()
+"""
+SCROLLED = """
+[...document.querySelectorAll('table.stack, table.facts')].filter(one => {
+  const box = one.closest('.scroll');
+  return box && one.checkVisibility() && box.scrollWidth > box.clientWidth + 1;
+}).map(one => one.textContent.trim().slice(0, 100))
 """
 TOO_FAINT = """
 (() => {
@@ -138,6 +147,11 @@ def pages(
     entries = make_ledger(chosen).entries
     hostile = dataclasses.replace(entries[0].outcome, text=f"{EVIL} {LONG}")
     texts["ledger"] = render_ledger(Ledger((dataclasses.replace(entries[0], outcome=hostile), *entries[1:])))
+    named = dataclasses.replace(reports["REFUTED"], name=f"{EVIL} {LONG}")
+    texts["risk"] = render_html(with_risk(named, "0.001"))
+    names = ["gaussian", "laplace", "geometric"]
+    found_least = compare_mechanisms(names, {"dim": "2"}, "eps=1, delta=1e-6", "0.001")
+    texts["compare"] = dataclasses.replace(found_least, notes=(f"{EVIL} {LONG}",)).page()
     found = {}
     for kind, text in texts.items():
         found[kind] = folder / f"{kind}.html"
@@ -185,6 +199,7 @@ def test_a_page_is_shown_and_printed_without_a_complaint(browser: Browser, pages
 def test_nothing_runs_off_a_phone(browser: Browser, pages: dict[str, Path], kind: str) -> None:
     browser.open(pages[kind], width=390)
     assert browser.ask(TOO_WIDE) == []
+    assert browser.ask(SCROLLED) == []
     browser.ask("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert browser.ask(TOO_WIDE) == []
 
@@ -244,13 +259,14 @@ def test_every_plot_has_words_and_its_values_in_a_table(browser: Browser, pages:
 @pytest.mark.parametrize(
     ("fault", "question"),
     [
-        ("<div style='width: 500px'>wide</div>", TOO_WIDE),
+        (WIDE, TOO_WIDE),
+        (f"<div class='scroll'><table class='stack'><tr><td>{WIDE}</td></tr></table></div>", SCROLLED),
         ("<p style='color: #999; background: #fff'>faint</p>", TOO_FAINT),
         ("<svg viewBox='0 0 1 1'></svg>", WITHOUT_WORDS),
         ("<svg role='img' aria-labelledby='nothing' viewBox='0 0 1 1'></svg>", WITHOUT_WORDS),
         ("<section><figure><svg viewBox='0 0 1 1'></svg></figure></section>", WITHOUT_VALUES),
     ],
-    ids=["wide", "faint", "no role", "no words", "no values"],
+    ids=["wide", "scrolled", "faint", "no role", "no words", "no values"],
 )
 def test_a_planted_fault_of_a_page_is_found(
     browser: Browser, pages: dict[str, Path], fault: str, question: str

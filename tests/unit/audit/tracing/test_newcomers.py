@@ -19,27 +19,15 @@ NOT_COVERED = {
     "pandas:right_counter": "value_counts",
     "pandas:right_pd_categorical": "of a series of data",
     "pandas:right_dict_comp_series": "without noise",
-    "pandas:right_date_compare": "dates",
-    "pandas:right_date_month": "public dates",
     "pandas:right_eval": "whole columns",
     "pandas:right_sum_builtin": "value_counts",
     "numpy:right_einsum": "x.T @ y",
     "numpy:right_try": "an exception that is caught",
     "numpy:right_eye": "np.arange(k)",
     **dict.fromkeys(
-        (
-            f"polars:right_{name}"
-            for name in ("group_by_join_fill", "group_by_join_select", "group_by_two", "group_by_len")
-        ),
-        "for each public value",
+        (f"polars:right_{name}" for name in ("group_by_join_fill", "group_by_two", "group_by_len", "value_counts")),
+        "maintain_order",
     ),
-    "polars:right_sum_horizontal": "32 bits",
-    "polars:right_value_counts": "ValueCounts",
-    "polars:right_cut": "Cut",
-    "polars:right_series_cut": "Cut",
-    "polars:right_replace_strict": "ReplaceStrict",
-    "polars:right_two_stats": "add noise first",
-    "polars:right_floordiv": "FloorDivide",
 }
 """Right ones that are not covered, and a part of what they are told."""
 

@@ -1,5 +1,6 @@
 """A table is given to a function as the function takes it, is described, and what is no table gets one clear line."""
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,26 @@ def test_a_search_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> N
     straight = search_for(counted, PureDP(1), given, seed=1, most=40)
     assert told[0] == 16 < told[1]
     assert (again.measured, again.words, again.statistic) == (straight.measured, straight.words, straight.statistic)
+
+
+def test_a_search_that_is_interrupted_in_a_notebook_takes_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def counted(table: pd.DataFrame, rng: np.random.Generator) -> float:
+        return len(table) + rng.laplace(scale=2)
+
+    def stopping(said: str) -> None:
+        if " measured" in said:
+            raise KeyboardInterrupt
+
+    told: list[str] = []
+    monkeypatch.setattr(table_search, "in_a_notebook", lambda: True)
+    monkeypatch.setattr(table_search, "say_in_a_notebook", told.append)
+    given = table_for(counted, frame(), adjacency=ADD_OR_REMOVE_ONE)
+    found = search_for(counted, PureDP(1), given, seed=1, most=400, watch=stopping)
+    assert (found.interrupted, found.finished, found.measured, found.run) == (True, False, 16, 1)
+    assert told == ["Interrupted: the best of 16 pairs that were measured is taken."]
+    assert "until it was interrupted" in found.describe()
+    assert "distinguish(found.function" in found._repr_html_()
+    assert found.words in html.unescape(found._repr_html_())
 
 
 def test_where_the_time_is_over_before_a_pair_was_measured_some_are_all_the_same(
