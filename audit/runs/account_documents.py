@@ -15,7 +15,7 @@ from dpverdict.audit.reports.evidence.risk import risk_section
 from dpverdict.audit.reports.html import render_answer
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.runs.accounts import Composed, SpentEpsilon
-from dpverdict.numerics.text import exact_text
+from dpverdict.numerics.text import exact_text, time_stamp
 from dpverdict.risk import Risk
 
 _RELEASES = ("releases", "how often", "more of it within the claim")
@@ -31,7 +31,7 @@ def composition_document(found: Composed | SpentEpsilon, risk: Risk | None, comm
     """
     document: dict[str, object] = {
         "schema_version": 1,
-        "created": _now(),
+        "created": time_stamp(datetime.now(UTC)),
         "releases": [
             {"release": name, "count": count, "remaining": more[0] if more else None}
             for name, count, *more in found.releases
@@ -67,7 +67,7 @@ def calibration_document(
     """
     document: dict[str, object] = {
         "schema_version": 1,
-        "created": _now(),
+        "created": time_stamp(datetime.now(UTC)),
         "mechanism": mechanism,
         "parameters": dict(parameters),
         "claim": found.kept.claim.describe(),
@@ -177,7 +177,3 @@ def _compared(account: Account) -> ComparedFields:
 
 def _more(more: int | None = None) -> str:
     return "" if more is None else f"at least {more}" if more >= MOST_RELEASES else str(more)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
