@@ -453,6 +453,7 @@ class Derivation:
         self.facts: list[Fact] = []
         self.exact: list[list[tuple[F, F]]] = []
         self.columns = columns_of(document)
+        self.known: dict[tuple[str, int], Any] = {}
 
     def given(self, one: Mapping[str, Any]) -> Given:
         if set(one) == {"step"}:
@@ -492,6 +493,8 @@ class Derivation:
         self.exact.append(exactly(self, name, operands, parameters, fact))
         self.facts.append(fact)
         self.steps.append(one)
+        for derive in (whole_sizes, never_rounded, values_of) if isinstance(fact, Total) else (whole_entries,):
+            derive(self, len(self.facts) - 1)  # step by step, so that no chain is too long
 
     def before(self, number: int | None) -> Mapping[str, Any]:
         """The operation of a number, through public indices."""
@@ -558,28 +561,33 @@ def compared(found: Fact, stated: Mapping[str, Any], close: int) -> Fact:
 # what rounding to floats does to a step
 
 
-def whole_sizes(d: Derivation, number: int | None) -> list[float]:
+def once(derive: Callable[[Derivation, int], Any]) -> Callable[[Derivation, int | None], Any]:
+    """Derive something of an operation when it is first asked for."""
+
+    def found(d: Derivation, number: int | None) -> Any:
+        assert number is not None
+        key = (derive.__name__, number)
+        if key not in d.known:
+            d.known[key] = derive(d, number)
+        return d.known[key]
+
+    return found
+
+
+@once
+def whole_sizes(d: Derivation, number: int) -> list[float]:
     """For each coordinate, a bound on its size if it is a whole number exactly; infinite where it may be rounded.
 
     Of 2^53, nothing is said but that it is whole.
     """
-    assert number is not None
-    waiting, before = [number], set[int]()
-    while waiting:
-        one = waiting.pop()
-        if one not in before and isinstance(d.facts[one], Total):
-            before.add(one)
-            waiting += [operand["step"] for operand in d.steps[one]["operands"] if "step" in operand]
-    sizes: dict[int, list[float]] = {}
-    for one in sorted(before):
-        fact, step = d.facts[one], d.steps[one]
-        assert isinstance(fact, Total)
-        given = [wide_sizes(d, operand, sizes, fact.box.shape) for operand in step["operands"]]
-        flat = [sizes.get(x["step"], []) if "step" in x else sizes_of_public(x) for x in step["operands"]]
-        unknown = 2.0**53 if kind_of(fact.dtype) in "iu" else INF
-        found = whole_sizes_of(d, step, fact, given, flat)
-        sizes[one] = [size if size <= 2.0**53 else unknown for size in found]
-    return sizes[number]
+    fact, step = d.facts[number], d.steps[number]
+    assert isinstance(fact, Total)
+    sizes = {one["step"]: whole_sizes(d, one["step"]) for one in step["operands"]
+             if "step" in one and isinstance(d.facts[one["step"]], Total)}  # fmt: skip
+    given = [wide_sizes(d, operand, sizes, fact.box.shape) for operand in step["operands"]]
+    flat = [sizes.get(x["step"], []) if "step" in x else sizes_of_public(x) for x in step["operands"]]
+    unknown = 2.0**53 if kind_of(fact.dtype) in "iu" else INF
+    return [size if size <= 2.0**53 else unknown for size in whole_sizes_of(d, step, fact, given, flat)]
 
 
 def wide_sizes(
@@ -607,7 +615,7 @@ def whole_sizes_of(
     name, p, count = step["operation"], step["parameters"], fact.box.at.size
     if name in ("count", "sum", "groups", "groups of several columns", "bincount", "histogram", "product of columns"):
         keys = {"sum": 0, "product of columns": 0, "groups of several columns": p.get("keys", 1)}.get(name, 1)
-        flags = [whole_entries(d, one) for one in step["operands"][keys:]] if name != "count" else []
+        flags = [whole_entries(d, one["step"]) for one in step["operands"][keys:]] if name != "count" else []
         if name == "product of columns":
             sure = [a and b for a in flags[0] for b in flags[1]]
         elif name == "sum" and not p["all"]:
@@ -644,6 +652,7 @@ def whole_sizes_of(
     return [INF] * count
 
 
+@once
 def never_rounded(d: Derivation, number: int) -> list[bool]:
     """Which coordinates are whole numbers, or whole numbers that were clipped."""
     fact, step = d.facts[number], d.steps[number]
@@ -672,9 +681,10 @@ def sizes_of_public(one: Mapping[str, Any]) -> list[float]:
     return [x if finite(x) and x == math.floor(x) else INF for x in numbers]
 
 
-def whole_entries(d: Derivation, operand: Mapping[str, Any]) -> list[bool]:
+@once
+def whole_entries(d: Derivation, number: int) -> list[bool]:
     """Which entries of a record are whole numbers in floats too."""
-    fact, step = d.facts[operand["step"]], d.steps[operand["step"]]
+    fact, step = d.facts[number], d.steps[number]
     if not isinstance(fact, Rows) or kind_of(fact.dtype) not in "biuf":
         return [False] * fact.box.at.size
     if kind_of(fact.dtype) in "biu":
@@ -694,7 +704,7 @@ def whole_entries_of(d: Derivation, step: Mapping[str, Any], fact: Rows) -> list
         found = [True] * fact.box.at.size
         for one in given[1:] if operation == "where" else given:
             if "step" in one:
-                own, shape = whole_entries(d, one), d.facts[one["step"]].box.shape
+                own, shape = whole_entries(d, one["step"]), d.facts[one["step"]].box.shape
             else:
                 array = np.asarray(one["value"])
                 own, shape = [finite(x) for x in sizes_of_public(one)], array.shape
@@ -704,18 +714,18 @@ def whole_entries_of(d: Derivation, step: Mapping[str, Any], fact: Rows) -> list
             found = [a and b for a, b in zip(found, wide, strict=True)]
         return found
     if operation in ("select", "drop missing") or (operation == "astype" and np.dtype(fact.dtype).itemsize == 8):
-        return whole_entries(d, given[0])
+        return whole_entries(d, given[0]["step"])
     if operation == "index":
-        before = np.array(whole_entries(d, given[0])).reshape(d.facts[given[0]["step"]].box.shape)
+        before = np.array(whole_entries(d, given[0]["step"])).reshape(d.facts[given[0]["step"]].box.shape)
         return np.asarray(before[key_of(step["parameters"]["key"])]).ravel().tolist()
     if operation == "columns":
-        return [all(all(whole_entries(d, one)) for one in given)] * fact.box.at.size
+        return [all(all(whole_entries(d, one["step"])) for one in given)] * fact.box.at.size
     return none
 
 
-def values_of(d: Derivation, number: int | None) -> list[tuple[float, float]]:
+@once
+def values_of(d: Derivation, number: int) -> list[tuple[float, float]]:
     """Between which numbers each coordinate of a statistic lies, whatever the records are."""
-    assert number is not None
     fact, step = d.facts[number], d.steps[number]
     assert isinstance(fact, Total)
     name, p, shape = step["operation"], step["parameters"], fact.box.shape

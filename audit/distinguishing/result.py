@@ -313,11 +313,12 @@ class DistinguishingTest:
             claim=self.claim.describe(),
             answer=self.answer,
             evidence={"statistical": self.key_facts()},
-            curves=[*self._measured(), curves_of(self.claim, None)],
+            curves=self.drawn,
         )
 
-    def _measured(self) -> list[Curves]:
-        """What the rectangles say of both curves: beta is at most, and delta at least what is drawn.
+    @property
+    def drawn(self) -> tuple[Curves, Curves]:
+        """What the rectangles say of both curves, and the claim: beta is at most, and delta at least what is drawn.
 
         The trade-off function is convex: between two points that lie above it, so does their chord.
         """
@@ -330,7 +331,8 @@ class DistinguishingTest:
             least: Array = np.max(1 - y[:, None] - growth * x[:, None], axis=0)
             return np.maximum(least, 0.0)
 
-        return [Curves(label="measured: no better than this", beta=lambda at: np.interp(at, x, y), delta=delta)]
+        measured = Curves(label="measured: no better than this", beta=lambda at: np.interp(at, x, y), delta=delta)
+        return measured, curves_of(self.claim, None)
 
     def to_dict(self) -> dict[str, object]:
         """The result as JSON-ready data: no NaN; an infinite threshold is the string "inf" or "-inf"."""

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.exact.verdict import Status
@@ -82,7 +82,8 @@ def page_environment() -> Environment:
         "wide": _is_wide,
     }
     environment.filters.update(filters)
-    environment.globals.update(style=style_sheet())
+    shared = cast(dict[str, Any], environment.globals)  # Jinja types it by the globals that it begins with
+    shared["style"] = style_sheet()
     return environment
 
 

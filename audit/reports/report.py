@@ -253,6 +253,7 @@ class Report:
         exact, statistical = self.key_facts()
         known = self.verdict if self.worst is None else self.worst
         loss = None if known is None else known.loss
+        measured = () if self.test is None else self.test.drawn
         return card(
             status=self.status.name,
             name=self.name,
@@ -262,7 +263,7 @@ class Report:
                 "exact": exact | (self.verdict.key_facts() if self.verdict is not None else {}),
                 "statistical": statistical,
             },
-            curves=[] if loss is None else [curves_of(loss, "worst neighbours"), curves_of(self.claim, None)],
+            curves=measured if loss is None else (curves_of(loss, "worst neighbours"), curves_of(self.claim, None)),
         )
 
     def __str__(self) -> str:

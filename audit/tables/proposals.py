@@ -132,7 +132,7 @@ class Proposals:
             yield self._without(one)
 
     def _without(self, one: StandingOut) -> Proposal:
-        said = record_in_words(record_at(self.table, one.row), one.columns)
+        said = record_in_words(self._record(one.row), one.columns)
         words = f"row {one.row} removed: {said}; {one.why}"
         return Proposal(base=self.real, kind=f"removed, {_kind(one.why)}", words=words, distance=HELD,
                         changed=_leaving_out([one.row]), grows=False)  # fmt: skip
@@ -147,7 +147,7 @@ class Proposals:
     def _repeated(self) -> Iterator[Proposal]:
         for one in [*self.standing[:8], StandingOut(row=self.look.typical, why="a typical record")]:
             if self.look.length:
-                said = record_in_words(record_at(self.table, one.row), one.columns)
+                said = record_in_words(self._record(one.row), one.columns)
                 words = f"row {one.row} added again: {said}; {one.why}"
                 yield Proposal(base=self.real, kind="added again", words=words, distance=HELD,
                                changed=_adding(taken(self.table, [one.row])), grows=True)  # fmt: skip
@@ -167,9 +167,12 @@ class Proposals:
         return Proposal(base=base, kind=f"added, {base.words}, {why}", words=said, distance=distance,
                         changed=_adding(table), grows=True)  # fmt: skip
 
+    def _record(self, row: int) -> Record:
+        return record_at(self.table, row, self.columns)
+
     def _typical(self) -> Record:
         if self.look.length:
-            return dict(record_at(self.table, self.look.typical))
+            return self._record(self.look.typical)
         return {column.name: column.extremes()[0] for column in self.columns}
 
     def _records(self) -> Iterator[tuple[Record, list[str], str, int]]:
@@ -333,7 +336,7 @@ class Proposals:
 
         def own_added_to(base: Base) -> Iterator[Proposal]:
             for row in rows:
-                said = f"row {row} of yours added to {base.words}: {record_in_words(record_at(self.table, row))}"
+                said = f"row {row} of yours added to {base.words}: {record_in_words(self._record(row))}"
                 yield Proposal(base=base, kind=f"added, {base.words}", words=said, distance=SMALL,
                                changed=_adding(taken(self.table, [row])), grows=True)  # fmt: skip
 
@@ -374,8 +377,10 @@ class Proposals:
         for factor, value in itertools.product(times, values):
             if not _is_number(value) or not 1 <= value <= limit:
                 continue
-            entry: Any = int(value) if column.type == "int" else float(value)
-            count = limit // (int(value) * factor)
+            entry: Any = int(value)  # whole, so that the sum is as far from the limit if each entry is made an integer
+            if column.type == "float":
+                entry = float(entry) if column.misfit(float(entry)) is None else float(value)
+            count = int(limit // (entry * factor))
             if not 1 <= count <= LONGEST_WRAPPING or (float(entry), count) in tried:
                 continue
             tried.add((float(entry), count))
@@ -398,7 +403,7 @@ class Proposals:
             yield from self._exchanged(one, typical, HELD, "a typical record")
             other = next((two for two in self.standing if two.row != one.row), None)
             if other is not None:
-                yield from self._exchanged(one, record_at(self.table, other.row), HELD, f"row {other.row}")
+                yield from self._exchanged(one, self._record(other.row), HELD, f"row {other.row}")
 
     def _replaced_by_ends(self) -> Iterator[Proposal]:
         places = [*self.standing[:3], StandingOut(row=self.look.typical, why="a typical record")]
@@ -430,7 +435,7 @@ class Proposals:
         put = self._made([record])
         if put is None:
             return
-        said = record_in_words(record_at(self.table, one.row), one.columns)
+        said = record_in_words(self._record(one.row), one.columns)
         words = f"row {one.row} ({said}; {one.why}) replaced by {record_in_words(record)} ({why})"
         yield Proposal(base=self.real, kind=f"replaced, {_kind(one.why)}, {why}", words=words, distance=distance,
                         changed=_exchanging(one.row, put), grows=False)  # fmt: skip
@@ -457,7 +462,7 @@ class Proposals:
                 yield Proposal(base=self.real, kind=f"user removed, {_kind(why)}", words=words, distance=HELD,
                                changed=_leaving_out(rows), grows=False, records=len(rows))  # fmt: skip
                 continue
-            typical = {**self._typical(), name: record_at(self.table, int(rows[0]))[name]}
+            typical = {**self._typical(), name: self._record(int(rows[0]))[name]}
             put = self._made([typical] * len(rows))
             if put is not None:
                 words = f"{said} replaced by typical ones; {why}"

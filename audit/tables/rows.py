@@ -83,11 +83,17 @@ def column_names(array: NDArray[Any]) -> list[str]:
     return ["value"] if array.ndim == 1 else [f"column{i}" for i in range(array.shape[1])]
 
 
-def record_at(table: Table, row: int) -> dict[str, Value]:
-    """The entries of a record by the names of the columns; those of an array are value, or column0, column1, ..."""
+def record_at(table: Table, row: int, columns: Sequence[Column] = ()) -> dict[str, Value]:
+    """The entries of a record by the names of the columns.
+
+    Args:
+        table: an array or a frame.
+        row: of the record, from 0.
+        columns: those of an array, which has no names itself; without them they are value, or column0, column1, ...
+    """
     if isinstance(table, np.ndarray):
         entries = [table[row]] if table.ndim == 1 else list(table[row])
-        names = column_names(table)
+        names = [column.name for column in columns] or column_names(table)
     elif kind_of(table) == "polars":
         names, entries = list(table.columns), list(table.row(row))
     else:

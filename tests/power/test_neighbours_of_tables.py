@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpverdict.audit import distinguish, find_neighbours
@@ -105,3 +106,24 @@ def test_an_array_under_replace_one_keeps_its_number_of_records(seed: int) -> No
     )
     assert len(found.pair.dataset) == len(found.pair.neighbour) == 40
     assert not found.promising
+
+
+benchmark: Any = SimpleNamespace(
+    **runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "right_functions_of_tables.py"))
+)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("number", range(len(benchmark.RIGHT)), ids=[one.__name__ for one, _ in benchmark.RIGHT])
+def test_a_function_at_the_edge_of_its_claim_is_not_refuted_by_a_search(number: int, seed: int) -> None:
+    """Those whose false alarms `benchmarks/right_functions_of_tables.py` counts, at a smaller error probability."""
+    function, given = benchmark.RIGHT[number]
+    assert not benchmark.refuted(function, given, seed, measured=24, samples=400, error=ERROR)
+
+
+def test_what_counts_false_alarms_sees_a_function_that_is_wrong(seed: int) -> None:
+    def a_quarter_of_the_noise(table: pd.DataFrame, rng: np.random.Generator) -> float:
+        return len(table) + rng.laplace(scale=0.25)
+
+    given = {"claim": "eps=1", "adjacency": ADD_OR_REMOVE_ONE}
+    assert benchmark.refuted(a_quarter_of_the_noise, given, seed, measured=24, samples=400, error=ERROR)

@@ -24,6 +24,7 @@ EXEMPT = {
     ".venv/bin/pip install ": "an installation needs a package index; the gate runs those of the README",
     "pip install ": "an installation needs a package index; the gate runs those of the README",
     "python examples/audit_opacus.py": "it needs torch; integration/test_training_audit runs it where opacus is",
+    "dpverdict check certificates --rocq": "it needs coqc; unit/proofs/rocq/test_kernel runs it where it is",
     "python tools/": "they make the site and its pictures; test_docs builds the site",
     "dpverdict corpus run ": "it installs releases from a package index; docs/corpus.json has the runs",
     "pytest --dpverdict-sarif": "it runs the tests of the reader; unit/test_pytest_plugin writes such a file",

@@ -41,7 +41,7 @@ def test_no_certified_program_is_above_its_certificate_at_full_size(seed: int) -
 
 @pytest.mark.slow
 def test_four_in_five_bounds_are_attained_by_a_pair_that_is_shown(seed: int) -> None:
-    """Of two seeds that no rule was made by, 91 of 100 are; with 50 programs the standard deviation is 4 in 100."""
+    """Of four seeds that no rule was made by, 183 of 199 are; with 50 programs the standard deviation is 4 in 100."""
     found = PROGRAMS["attained"](seed, programs=100, seconds=10)
     assert found.boxes > 25
     assert found.above == []
@@ -445,3 +445,14 @@ def test_bounds_are_those_of_the_extreme_records(body: str, added: float, replac
         assert trace.refused is None, trace.refused
         found = max(one.epsilon() or 0 for one in alternatives(trace.releases, replace=bool(count)))
         assert float(found) == pytest.approx(most, abs=1e-12)
+
+
+def test_long_chains_are_followed() -> None:
+    """What is known of a statistic is derived step by step: neither too deep nor again and again."""
+    body = (
+        "a, s = np.floor(x[:, 0]), x[:, 1].sum()\n    for _ in range(400):\n        a, s = -(a + 0), -np.maximum(s, -9)"
+    )
+    end = "\n    return [np.abs(np.floor(s)) + rng.laplace(), np.floor(a.sum() * 1.0) + rng.laplace()]"
+    doubled = "\n    for _ in range(30):\n        a, s = a * 0.5 + a * 0.5, np.stack([s, s])[0]"
+    trace = followed(made(body + doubled + end), TableSchema.from_toml(SCHEMA.format("add-or-remove-one", "", "false")))
+    assert trace.refused is None, trace.refused

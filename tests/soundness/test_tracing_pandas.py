@@ -62,7 +62,7 @@ PLANTED = {
                     "fill_value=0)" + BY_BOTH),
     "merge": ("map", "df.merge(PRICES, on='city')['price'].sum() + rng.laplace(scale=4)"),
     "map": ("map", "df['city'].map({'Bonn': 1, 'Oslo': 4}).sum() + rng.laplace(scale=4)"),
-    "get_dummies": ("where", "pd.get_dummies(df['sex']).reindex(columns=['f', 'm'], fill_value=0).sum().to_numpy() + "
+    "get_dummies": ("sum", "pd.get_dummies(df['sex']).reindex(columns=['f', 'm'], fill_value=0).sum().to_numpy() + "
                     "rng.laplace(size=2)"),
     "month": ("part of a date", "df['day'].dt.month.sum() + rng.laplace(scale=12)"),
     "year": ("part of a date", "(df['day'].dt.year - 2023).sum() + rng.laplace()"),

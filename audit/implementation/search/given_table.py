@@ -197,7 +197,7 @@ def _checked(
     source: str,
 ) -> TableForFunction:
     if user is not None:
-        _must_have(table, user)
+        _must_have(table, user, known)
     schema = known or TableSchema.from_frame(table, relation=adjacency, user=user)
     kind = kind_of(table)
     assert kind is not None
@@ -212,8 +212,9 @@ def _checked(
     )
 
 
-def _must_have(table: Table, user: str) -> None:
-    known = names_of(table) or column_names(table)
+def _must_have(table: Table, user: str, schema: TableSchema | None) -> None:
+    described = [] if schema is None else [column.name for column in schema.columns]
+    known = names_of(table) or described or column_names(table)
     if user not in known:
         raise InvalidValue("user", user, f"one of the columns {', '.join(known[:20])}", "name a column of the table")
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, final
 
 import numpy as np
@@ -158,7 +158,7 @@ def search_table(
         schema: of it; see `TableSchema.from_frame`. Its relation and its user column say what neighbours are.
         received: what the function is given.
         seed: of every random number.
-        seconds: on the clock, for all of the search.
+        seconds: on the clock, for the search, which begins when the table has been looked at.
         most: proposals that are measured, at most; None for as many as there is time for. With it, the search does not
             depend on the clock.
         watch: told what is being done, and the best pair so far.
@@ -189,9 +189,11 @@ class _Search:
         self._data = data
         self._seed, self._watch, self._most = seed, watch, most
         self._begun = time.monotonic()
-        self._until = self._begun + (seconds if most is None else math.inf)
+        self._source: Iterator[Proposal] = iter(Proposals(data, schema, constants_of(mechanism)))
+        looked = time.monotonic()  # of a large table this takes as long as a search, which begins only now
+        self._until = looked + (seconds if most is None else math.inf)
+        self._until_measured = looked + (MEASURING * seconds if most is None else math.inf)
         self._seconds = seconds
-        self._source = iter(Proposals(data, schema, constants_of(mechanism)))
         self._proposals: list[Proposal] = []
         self._measures: list[Measure] = []
         self._run_seconds = 0.0
@@ -273,7 +275,7 @@ class _Search:
         self._releases += 2 * runs
         if here < FEWEST_COPIES or math.log(here / max(1, there)) < math.log(RATIO) + self._claimed():
             return None
-        words = record_in_words(record_at(table, met.row))
+        words = record_in_words(record_at(table, met.row, self._schema.columns))
         return FoundPair(
             pair=pair,
             words=f"row {met.row} removed: {words}; it is copied into {met.count} of {runs} outcomes",
@@ -304,7 +306,7 @@ class _Search:
     # measured ---------------------------------------------------------------------------------------------------------
 
     def _measure_all(self) -> None:
-        until = self._begun + MEASURING * self._seconds if self._most is None else math.inf
+        until = self._until_measured
         failures, each = 0, 16
         self._take_up()
         while not self._proposals or time.monotonic() < until:  # to look at a large table may take all the time
@@ -330,6 +332,10 @@ class _Search:
                     return
                 continue
             self._measures += found.found
+            left = len(batch) - len(found.found)  # of a slow function: they come first in the next batch
+            if left:
+                self._source = chain(batch[-left:], self._source)
+                del self._proposals[-left:]
             self._run_seconds = found.seconds
             each = int(min(400, max(8, SLICE / max(found.seconds, 1e-4))))
             self._keep()

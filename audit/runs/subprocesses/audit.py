@@ -70,6 +70,8 @@ def audit_in_subprocess(
         MechanismFailure: the process did not finish, or what it sent is no report.
     """
     what = _name(request)
+    searched = isinstance(request, Request) and request.data is not None  # an interrupt tells the best pair so far
+    told = bar is not None or searched
     sent = {
         "scores": isinstance(request, ScoresRequest),
         "audit": asdict(request),
@@ -83,13 +85,14 @@ def audit_in_subprocess(
         "console": None if wanted.console is None else dict(wanted.console),
         "trials": None if wanted.trials is None else str(wanted.trials.folder),
         "key": None if wanted.trials is None else wanted.trials.key.hex(),
-        "progress": bar is not None,
+        "progress": told,
     }
     stages: list[str] = []
     try:
-        answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=None if bar is None else telling(bar, stages))
+        watch = telling(bar, stages) if told else None
+        answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=watch)
     except KeyboardInterrupt as interrupt:
-        if stages and BEST_SO_FAR in stages[-1]:
+        if stages:
             interrupt.add_note(f"{stages[-1]}; nothing is tested yet. In a plan the search would go on where it was")
         raise
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
@@ -115,15 +118,16 @@ def engine_fields() -> dict[str, object]:
             return {}
 
 
-def telling(bar: Bar, stages: list[str] | None = None) -> Callable[[object], None]:
-    """Tell a progress bar, and who watches the stages, what a process tells; ``stages`` holds the last stage."""
+def telling(bar: Bar | None, stages: list[str] | None = None) -> Callable[[object], None]:
+    """Tell a progress bar, and who watches the stages, what a process tells; ``stages``: the last with a pair."""
 
     def told(content: object) -> None:
         match content:
             case [str(what), int(done), int(total)]:
-                bar(what, done, total)
+                if bar is not None:
+                    bar(what, done, total)
             case str(what):
-                if stages is not None:
+                if stages is not None and BEST_SO_FAR in what:
                     stages[:] = [what]
                 begin_stage(what)
             case _:

@@ -393,7 +393,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min:
     low = None if low is _ABSENT else public(array, low)
     high = None if high is _ABSENT else public(array, high)
     value = np.clip(raw(a), low, high)
-    found = a
+    found: Any = a
     if low is not None:
         found = np.maximum(found, low)
     if high is not None:

@@ -16,6 +16,7 @@ from dpverdict.audit.tracing.rules import bounds
 from dpverdict.audit.tracing.rules.bounds import Interval
 from dpverdict.audit.tracing.rules.facts import Floats, Total
 from dpverdict.audit.tracing.rules.operations import Setting, Step, TracedOperand
+from dpverdict.audit.tracing.rules.whole_numbers import made_of
 
 _SUMS: Final = (
     "count",
@@ -54,15 +55,14 @@ def ranges(setting: Setting, number: int | None) -> Values:
     """
     setting = setting.of_every_record
     assert number is not None
-    key = ("range", number)
-    if key not in setting.known:
-        step = setting.steps[number]
+    for one in made_of(setting, number, Total, "range"):
+        step = setting.steps[one]
         assert isinstance(step.fact, Total)
         with np.errstate(all="ignore"):
             found = _range(setting, step, step.fact)
-        setting.known[key] = Values(*(np.where(np.isnan(end), far, end).reshape(step.fact.shape)
-                                      for end, far in zip(found, (-np.inf, np.inf), strict=True)))  # fmt: skip
-    made: Values = setting.known[key]
+        setting.known["range", one] = Values(*(np.where(np.isnan(end), far, end).reshape(step.fact.shape)
+                                               for end, far in zip(found, (-np.inf, np.inf), strict=True)))  # fmt: skip
+    made: Values = setting.known["range", number]
     return made
 
 

@@ -39,26 +39,29 @@ def whole_numbers(setting: Setting, number: int | None) -> Floats:
     """
     setting = setting.of_every_record
     assert number is not None
-    sizes: dict[int, Floats] = {}
-    for one in _statistics_before(setting, number):
+    for one in made_of(setting, number, Total, "size"):
         step = setting.steps[one]
         fact = step.fact
         assert isinstance(fact, Total)
-        size = np.broadcast_to(_whole(setting, step, fact, [_size_of(other, sizes) for other in step.operands]),
+        size = np.broadcast_to(_whole(setting, step, fact, [_size_of(setting, other) for other in step.operands]),
                                fact.shape).ravel()  # fmt: skip
         unknown = _EXACT if np.dtype(fact.dtype).kind in "iu" else np.inf
-        sizes[one] = np.where(size <= _EXACT, size, unknown)
-    return sizes[number]
+        setting.known["size", one] = np.where(size <= _EXACT, size, unknown)
+    found: Floats = setting.known["size", number]
+    return found
 
 
-def _statistics_before(setting: Setting, number: int | None) -> list[int]:
-    """The statistics that one is made of, and itself, in order."""
+def made_of(setting: Setting, number: int, kind: type[Rows] | type[Total], what: str) -> list[int]:
+    """The operations of one kind that one is made of, and itself, of which something is not known yet, in order.
+
+    What is derived of each in this order needs no recursion, however long the chain is.
+    """
     waiting, found = [number], set[int]()
     while waiting:
         one = waiting.pop()
-        if one is not None and one not in found and isinstance(setting.steps[one].fact, Total):
+        if one not in found and (what, one) not in setting.known and isinstance(setting.steps[one].fact, kind):
             found.add(one)
-            waiting += [other.number for other in setting.steps[one].operands]
+            waiting += [other.number for other in setting.steps[one].operands if other.number is not None]
     return sorted(found)
 
 
@@ -86,7 +89,7 @@ def _whole(setting: Setting, step: Step, fact: Total, sizes: list[Floats]) -> Fl
         case "rounded":
             return np.minimum(parts[0], _EXACT)
         case "pick":
-            return sizes[0][np.array(given["places"], dtype=np.int64)]
+            return sizes[0][np.array(given["places"], dtype=np.int64).ravel()].reshape(fact.shape)
         case "stack":
             return np.concatenate(sizes)[np.array(given["places"], dtype=np.int64)].reshape(fact.shape)
         case "sum of coordinates" if given["over"] == 1:
@@ -116,21 +119,26 @@ def unrounded(setting: Setting, number: int | None) -> Flags:
     """
     setting = setting.of_every_record
     assert number is not None
+    for one in made_of(setting, number, Total, "unrounded"):
+        setting.known["unrounded", one] = _unrounded(setting, one)
+    found: Flags = setting.known["unrounded", number]
+    return found
+
+
+def _unrounded(setting: Setting, number: int) -> Flags:
     step = setting.steps[number]
     whole: Flags = np.isfinite(whole_numbers(setting, number))
-    fact = step.fact
-    assert isinstance(fact, Total)
-    inner = [unrounded(setting, one.number) if one.number is not None else np.ones(np.size(one.value), dtype=np.bool_)
-             for one in (step.operands if step.name in _CLIPPING else ())]  # fmt: skip
+    if step.name not in _CLIPPING:
+        return whole
+    inner = [setting.known["unrounded", one.number] if one.number is not None else np.ones(np.size(one.value), np.bool_)
+             for one in step.operands]  # fmt: skip
     if step.name == "not steeper":
-        before = step.operands[0].fact
+        before, fact = step.operands[0].fact, step.fact
         assert isinstance(before, Total)
-        whole |= np.broadcast_to(inner[0].reshape(before.shape), fact.shape).ravel()
-    elif step.name in ("pick", "stack"):
-        whole |= np.concatenate(inner)[np.array(step.parameters["places"], dtype=np.int64).ravel()]
-    elif inner:
-        whole |= inner[0]
-    return whole
+        assert isinstance(fact, Total)
+        return whole | np.broadcast_to(inner[0].reshape(before.shape), fact.shape).ravel()
+    places = np.array(step.parameters.get("places", range(whole.size)), dtype=np.int64).ravel()
+    return np.asarray(whole | np.concatenate(inner)[places])
 
 
 def _times(one: Floats, other: Floats) -> Floats:
@@ -151,10 +159,10 @@ def _whole_sums(setting: Setting, step: Step, weights: Sequence[TracedOperand]) 
     return all(bool(one.all()) for one in flags)
 
 
-def _size_of(one: TracedOperand, sizes: dict[int, Floats]) -> Floats:
+def _size_of(setting: Setting, one: TracedOperand) -> Floats:
     """Bounds on the sizes of whole numbers, of a statistic or public ones; infinite where they are not whole."""
     if one.fact is not None:
-        return sizes[one.number] if one.number in sizes else np.full(1, np.inf)
+        return np.asarray(setting.known.get(("size", one.number), np.full(1, np.inf)))
     array = np.asarray(one.value)
     if array.dtype.kind not in "biuf":
         return np.full(array.size, np.inf)
@@ -165,22 +173,24 @@ def _size_of(one: TracedOperand, sizes: dict[int, Floats]) -> Floats:
 def _whole_entries(setting: Setting, one: TracedOperand) -> Flags:
     """Which entries of records, or public numbers, are whole numbers, whatever their dtype is."""
     if one.number is None:
-        return np.isfinite(_size_of(one, {})).reshape(np.shape(one.value))
-    key = ("whole", one.number)
-    if key not in setting.known:
-        step = setting.steps[one.number]
-        fact = step.fact
-        assert isinstance(fact, Rows)
-        same = (fact.low == fact.high) & (fact.low == np.floor(fact.low)) & np.isfinite(fact.low) & ~fact.missing
-        if fact.dtype == "category" or np.dtype(fact.dtype).kind not in "biuf":
-            known: Any = False
-        elif np.dtype(fact.dtype).kind in "biu":
-            known = True
-        else:
-            known = same | _of_whole_entries(setting, step, fact)
-        setting.known[key] = np.broadcast_to(known, fact.shape)
-    found: Flags = setting.known[key]
+        return np.isfinite(_size_of(setting, one)).reshape(np.shape(one.value))
+    for number in made_of(setting, one.number, Rows, "whole"):
+        setting.known["whole", number] = _whole_entries_of(setting, setting.steps[number])
+    found: Flags = setting.known["whole", one.number]
     return found
+
+
+def _whole_entries_of(setting: Setting, step: Step) -> Flags:
+    fact = step.fact
+    assert isinstance(fact, Rows)
+    same = (fact.low == fact.high) & (fact.low == np.floor(fact.low)) & np.isfinite(fact.low) & ~fact.missing
+    if fact.dtype == "category" or np.dtype(fact.dtype).kind not in "biuf":
+        known: Any = False
+    elif np.dtype(fact.dtype).kind in "biu":
+        known = True
+    else:
+        known = same | _of_whole_entries(setting, step, fact)
+    return np.broadcast_to(known, fact.shape)
 
 
 def _of_whole_entries(setting: Setting, step: Step, fact: Rows) -> Any:

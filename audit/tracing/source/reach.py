@@ -580,7 +580,7 @@ def fingerprint(value: Any, depth: int = 40, seen: set[int] | None = None) -> ob
         return fingerprint(vars(value), depth - 1, seen) if vars(value) else id(value)
     inner = dict(getattr(value, "__dict__", None) or {}) if not isinstance(value, type | types.ModuleType) else {}
     for kind in type(value).__mro__:
-        slots = vars(kind).get("__slots__", ())
+        slots: Any = vars(kind).get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else slots:
             if isinstance(name, str) and not name.startswith("__") and hasattr(value, name):
                 inner[name] = getattr(value, name)

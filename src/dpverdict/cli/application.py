@@ -107,8 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _UsageError as error:
         return _print_error(usage_message(error, arguments), error)
     except BaseException as error:
-        if _by_interrupt(error):
-            say(_with_notes("interrupted", error))
+        if (interrupt := _interrupt_behind(error)) is not None:
+            say(_with_notes("interrupted", interrupt))
             return INTERRUPTED
         # a fault of this program must not leave with Python's own exit code 1, which says "refuted"
         print(printable(traceback.format_exc(), "ascii"), end="", file=sys.stderr)
@@ -146,11 +146,11 @@ def _run(arguments: list[str]) -> int:
 _UsageError: Final[Any] = typer.BadParameter.__mro__[1]
 
 
-def _by_interrupt(error: BaseException | None) -> bool:
-    """Whether an error stands for Ctrl-C: an integral in C turns what its integrand raises into a SystemError."""
+def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The Ctrl-C that an error stands for: an integral in C turns what its integrand raises into a SystemError."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
-    return error is not None
+    return error
 
 
 def _print_error(message: str, error: BaseException) -> int:

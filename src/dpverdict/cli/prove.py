@@ -25,6 +25,7 @@ from dpverdict.cli.session import (
     printing,
     progress_bar,
 )
+from dpverdict.errors import InvalidValue
 
 
 @exit_with
@@ -58,6 +59,14 @@ def prove(
         Path | None,
         option("--certificates", "FOLDER", "Write what each statement rests on, for other tools to check.", "Output"),
     ] = None,
+    rocq: Annotated[
+        bool,
+        typer.Option(
+            "--rocq",
+            help="Write the certificates as lemmas of Rocq (Coq) too, for dpverdict check --rocq, or make.",
+            rich_help_panel="Output",
+        ),
+    ] = False,
 ) -> CommandResult:
     """Check the numbered statements of the source papers, and print the ledger of outcomes.
 
@@ -73,8 +82,11 @@ def prove(
     from dpverdict.proofs.ledger.certificate_files import certificate_folder, write_certificates
     from dpverdict.proofs.ledger.proof_process import WantedProofFaces, proved
     from dpverdict.proofs.ledger.prove import Proof
+    from dpverdict.proofs.ledger.rocq_files import with_rocq
     from dpverdict.proofs.ledger.terminal import WIDTH
 
+    if rocq and certificates is None:
+        raise InvalidValue("rocq", "given", "with --certificates FOLDER", "name the folder")
     limits = parse_limits(timeout, memory)
     folder = None if certificates is None else certificate_folder(certificates)
     with Outputs(json=json, report=report) as outputs:
@@ -89,7 +101,7 @@ def prove(
         outputs.refuse_overwriting({f"the file {path} that was used": path for path in made.files})
         outputs.write(json=lambda: made.json, report=lambda: made.page)
         if folder is not None:
-            write_certificates(folder, made.certificates)
+            write_certificates(folder, with_rocq(made.certificates) if rocq else made.certificates)
     with printing():
         sys.stdout.write(made.text)
         if not (details or explain):
@@ -114,6 +126,13 @@ def check(
             help="Make the certificates of statements again from the installed source, and compare.",
         ),
     ] = False,
+    rocq: Annotated[
+        bool,
+        typer.Option(
+            "--rocq",
+            help="Have the kernel of Rocq (coqc, with libcoq-interval) decide the conditions of statements as well.",
+        ),
+    ] = False,
     timeout: Annotated[
         str | None,
         option("--timeout", "SECONDS", "Stop a check that has not finished by then; 600 if not given.", "Machines"),
@@ -129,6 +148,10 @@ def check(
     Of the certificate of a function (dpverdict audit --schema --certificate) every operation is derived again; the
     function is not run.
 
+    With --rocq every condition of a statement is a lemma that coqc decides. kernel-checked: the kernel accepts all of
+    it. compared by the kernel: it accepts that the numbers compare so, not where they are from. not accepted: no proof
+    was found, which refutes nothing.
+
     For example: dpverdict check certificates/lebeda2024/thm3.1.json
 
     Exit codes: 0 nothing in them is wrong, 1 something is, or was changed after it was made, 2 usage error, or a check
@@ -139,14 +162,18 @@ def check(
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.proofs.ledger.certificate_files import checked
     from dpverdict.proofs.ledger.proof_process import unlike_source
+    from dpverdict.proofs.ledger.rocq_files import kernel_read
 
-    found = checked(path, parse_limits(timeout, memory), with_documents=against_source)
-    unlike = [
-        (name, problem)
-        for name, document in found.documents
-        if "statement" in document and (problem := unlike_source(document)) is not None
-    ]
+    found = checked(path, parse_limits(timeout, memory), with_documents=against_source or rocq)
+    stated = [one for one in found.documents if "statement" in one[1]] if against_source else []
+    unlike = [(name, problem) for name, document in stated if (problem := unlike_source(document)) is not None]
     found = replace(found, refused=(*found.refused, *unlike))
+    text = ""
+    if rocq:
+        with progress_bar() as bar:
+            read = kernel_read(path, found.documents, progress=bar)
+        found, text = replace(found, refused=(*found.refused, *read.refused)), f"\n{read.text}"
     if not quiet:
-        print_lines(found.text, whole=not sys.stdout.isatty())  # with the names of files, for other programs
+        whole = not sys.stdout.isatty()  # with the names of files, for other programs
+        print_lines(found.text + text, whole=whole)
     return CommandResult(code=found.exit_code)

@@ -42,6 +42,10 @@ class CommandResult:
     code: int
 
 
+class CommandInterrupted(BaseException):
+    """Ctrl-C ended a command. Its cause holds what the command had found: typer drops that of a KeyboardInterrupt."""
+
+
 class UserCodeExited(DpverdictError):
     """Code that is not of this package ended the run, with `SystemExit` or another exception that is no error."""
 
@@ -56,8 +60,10 @@ def exit_with(command: Callable[Parameters, CommandResult]) -> Callable[Paramete
                 found = command(*arguments, **named)
         except (typer.Exit, typer.Abort, EOFError) as error:
             raise user_code_exited(error) from error
-        except (Exception, KeyboardInterrupt):
+        except Exception:
             raise
+        except KeyboardInterrupt as error:
+            raise CommandInterrupted from error
         except BaseException as error:
             raise user_code_exited(error) from error
         raise typer.Exit(found.code)

@@ -1,6 +1,7 @@
 """Every planted slip of an implementation is seen in one run, and correct mechanisms pass every check."""
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -192,3 +193,44 @@ def test_whole_numbers_that_are_equal_by_chance_fail_no_check() -> None:
         counter = TreeCounter(horizon=2, epsilon=8, arity=3)  # noise that is 0 most of the time
         found = grey_box_checks(counter, worst_case(counter).pair, seed=seed)
         assert not any(one.holds is False and one.breaks_privacy for one in found)
+
+
+@pytest.mark.parametrize(
+    "outcome", [float, bool, str, lambda hit: {"hit": int(hit)}], ids=["number", "truth", "text", "key"]
+)
+def test_an_outcome_that_is_likely_is_not_taken_for_a_missing_noise(
+    outcome: Callable[[bool], object], seed: int
+) -> None:
+    """Of probability 0.995: three seeds give one output in all but few runs."""
+
+    def rare(dataset: Array, rng: np.random.Generator) -> object:
+        return outcome(bool(rng.random() < 0.005))
+
+    found = findings(rare)
+    assert found[ANOTHER].holds is not False
+    assert found[FRESH].holds is not False
+
+
+@pytest.mark.parametrize("answer", [3.0, "three", {"n": 3}])
+def test_an_answer_of_few_values_without_a_draw_has_no_noise(answer: object) -> None:
+    def counted(dataset: Array, rng: np.random.Generator) -> object:
+        return answer
+
+    found = findings(counted)
+    assert found[ANOTHER].holds is False
+    assert found[FRESH].holds is False
+
+
+def test_a_coin_has_noise_of_its_own_in_every_release() -> None:
+    for seed in range(20):
+        found = {one.name: one for one in grey_box_checks(lambda x, rng: bool(rng.random() < 0.5), PAIR, seed=seed)}
+        assert found[FRESH].holds
+        assert found[ANOTHER].holds is not False
+
+
+def test_one_coin_for_all_releases_is_seen() -> None:
+    @batched
+    def one_coin(dataset: Array, rng: np.random.Generator, trials: int) -> Array:
+        return np.full((trials, 1), float(rng.random() < 0.5))
+
+    assert findings(one_coin)[FRESH].holds is False

@@ -6,6 +6,7 @@ import runpy
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpverdict.audit.reports.evidence.exact import ExactEvidence
@@ -52,6 +53,24 @@ def test_a_test_is_shown_as_a_report_of_it_is(reports: Reports) -> None:
         report, test = reports[kind], reports[kind].test
         assert test is not None
         assert test._repr_html_() == dataclasses.replace(report, name=test.mechanism)._repr_html_()
+
+
+def test_the_card_of_a_test_draws_what_was_measured_on_the_side_that_is_certain(reports: Reports) -> None:
+    test = reports["black box"].test
+    assert test is not None
+    measured, claim = test.drawn
+    x, y = test.region.alpha_upper, test.region.beta_upper
+    of_level: dict[float, list[float]] = {float(alpha): [] for alpha in x}
+    for alpha, beta in zip(x, y, strict=True):
+        of_level[float(alpha)].append(float(beta))
+    for alpha, betas in of_level.items():
+        assert min(betas) <= measured.beta(np.array([alpha]))[0] <= max(betas)
+    epsilons = np.array([0.0, 0.5, 1.0])
+    corners = 1 - y[:, None] - np.exp(epsilons) * x[:, None]
+    assert np.array_equal(measured.delta(epsilons), np.maximum(corners.max(axis=0), 0))
+    assert (measured.beta(np.zeros(1))[0], measured.beta(np.ones(1))[0]) == (1, 0)
+    assert claim.promised
+    assert "data:image/svg+xml" in test._repr_html_()
 
 
 def test_exact_and_statistical_numbers_are_in_tables_of_their_own(reports: Reports, cards: dict[str, str]) -> None:

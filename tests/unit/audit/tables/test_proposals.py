@@ -121,3 +121,16 @@ def test_entries_are_shown_short() -> None:
         "(missing)", "2.5", "''", "x" * 12 + "... (100 characters)", "2024-03-01"
     ]  # fmt: skip
     assert record_in_words({"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}, ["e"]) == "e=5, a=1, b=2, c=3, and 1 more"
+
+
+@pytest.mark.parametrize("largest", [39.19, 7.0])
+def test_a_sum_of_parts_of_numbers_is_next_to_where_it_wraps(largest: float) -> None:
+    """The entry need not be whole: the sum of the table is within the integer, and that of its neighbour beyond."""
+    table = pd.DataFrame({"amount": np.linspace(1.5, largest, 20)})
+    schema = TableSchema.from_frame(table, relation=ADD_OR_REMOVE_ONE)
+    proposals = [one for one in Proposals(table, schema, [10000, "int32"]) if one.kind == "wrapping amount"]
+    wrapping = 0
+    for one in proposals:
+        larger, smaller = (pair["amount"].to_numpy() * 10000 for pair in one.pair())
+        wrapping += smaller.sum() <= 2**31 - 1 < larger.sum()
+    assert wrapping

@@ -1,6 +1,11 @@
 """A table is given to a function as the function takes it, is described, and what is no table gets one clear line."""
 
 import html
+import signal
+import subprocess
+import sys
+import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +22,8 @@ from dpverdict.audit.implementation.search.code_constants import constants_of
 from dpverdict.audit.implementation.search.given_table import releases_for, search_for, search_seconds, table_for
 from dpverdict.audit.implementation.search.outcome_parts import telling_part
 from dpverdict.audit.runs.request import audit_request
+from dpverdict.audit.tables.column import Column
+from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.trials.journal import Journal, journalled_in
 from dpverdict.audit.trials.outcomes.canonical import outcome_of, outcome_of_error
 from dpverdict.errors import InvalidValue
@@ -28,6 +35,14 @@ import pandas as pd
 
 def by_city(frame: pd.DataFrame, rng):
     return {city: count + rng.laplace() for city, count in frame.groupby("city").size().items()}
+"""
+COUNTING_ITS_CALLS = """
+import pandas as pd
+
+def total(table: pd.DataFrame, rng):
+    with open("calls", "a") as file:
+        file.write(".")
+    return table.x.sum() + rng.laplace()
 """
 
 
@@ -280,3 +295,76 @@ def test_where_the_time_is_over_before_a_pair_was_measured_some_are_all_the_same
     found = find_neighbours(count, "eps=1", data=frame, adjacency=ADD_OR_REMOVE_ONE, seed=seed)
     assert found.words
     assert found.measured >= 1
+
+
+def test_an_interrupt_tells_the_best_pair_so_far(tmp_path: Path) -> None:
+    """A signal as Ctrl-C sends it, to a command whose output goes to no terminal."""
+    table = "x\n" + "".join(f"{i % 7}\n" for i in range(30))
+    (tmp_path / "t.csv").write_text(table, encoding="utf-8")
+    (tmp_path / "f.py").write_text(COUNTING_ITS_CALLS, encoding="utf-8")
+    command = [sys.executable, "-m", "dpverdict.cli", "audit", "f.py:total", "--data", "t.csv", "--adjacency",
+               "add-or-remove-one", "--claim", "eps=1", "--search-time", "300", "--seed", "1"]  # fmt: skip
+    running = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # who runs tests in the background ignores it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    calls = tmp_path / "calls"
+    while running.poll() is None and not (calls.exists() and calls.stat().st_size > 200):  # beyond the first pairs
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    printed, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert printed == ""
+    assert said.startswith("interrupted (search of neighbours: ")
+    assert "best so far: " in said
+    assert "nothing is tested yet" in said
+
+
+@pytest.mark.parametrize("relation", [ADD_OR_REMOVE_ONE, REPLACE_ONE])
+def test_the_columns_of_an_array_have_the_names_of_its_schema(relation: Any, seed: int) -> None:
+    """A column without a gap that may have one: the missing entry is found, and named as the schema does."""
+
+    def clipped(table: np.ndarray[Any, Any], rng: np.random.Generator) -> float:
+        return float(np.clip(table[:, 1], 0, 100).sum() + rng.laplace(scale=100))
+
+    columns = (
+        Column(name="age", type="float", low=Fraction(0), high=Fraction(100)),
+        Column(name="amount", type="float", low=Fraction(0), high=Fraction(100), nullable=True),
+    )
+    schema = TableSchema(relation=relation, table="numpy", columns=columns)
+    table = np.random.default_rng(1).uniform(0, 100, (40, 2))
+    found = find_neighbours(clipped, "eps=1", data=table, schema=schema, seed=seed, most=120)
+    assert found.promising
+    assert "amount=(missing)" in found.words
+    assert "nan" in found.part
+
+
+def test_the_user_column_of_an_array_is_one_of_its_schema(seed: int) -> None:
+    columns = tuple(Column(name=name, type="float") for name in ("person", "amount"))
+    schema = TableSchema(relation=ADD_OR_REMOVE_ONE, table="numpy", columns=columns)
+    table = np.repeat(np.arange(20.0), 6).reshape(-1, 2)
+
+    def counted(table: np.ndarray[Any, Any], rng: np.random.Generator) -> float:
+        return len(table) + rng.laplace()
+
+    found = find_neighbours(counted, "eps=1", data=table, schema=schema, user="person", seed=seed, most=20)
+    assert found.promising
+    assert found.words.startswith("all 3 records of person=")
+
+
+@pytest.mark.parametrize("relation", [ADD_OR_REMOVE_ONE, REPLACE_ONE])
+def test_the_records_of_a_user_are_left_out_or_exchanged_together(relation: Any, seed: int) -> None:
+    table = frame().assign(person=np.arange(60) // 4)
+
+    def counts(table: pd.DataFrame, rng: np.random.Generator) -> Any:
+        return table["city"].value_counts().reindex(["Bonn", "Oslo", "Rome"], fill_value=0) + rng.laplace(size=3)
+
+    found = find_neighbours(counts, "eps=2", data=table, adjacency=relation, user="person", seed=seed, most=30)
+    assert found.promising
+    assert found.words.startswith("all 4 records of person=")
+    assert (len(found.pair.dataset) == len(found.pair.neighbour)) == (relation is REPLACE_ONE)

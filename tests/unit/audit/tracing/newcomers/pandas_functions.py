@@ -324,6 +324,36 @@ def right_date_month(df, rng):
     return c + rng.laplace(scale=1.0, size=12)
 
 
+def right_date_groups(df, rng):
+    t = df.groupby(df["visit"].dt.quarter)["income"].sum().reindex([1, 2, 3, 4], fill_value=0)
+    return t.to_numpy() + rng.laplace(scale=200000.0, size=4)
+
+
+def right_date_column(df, rng):
+    d = df.assign(month=df["visit"].dt.month)
+    return [len(d[(d["month"] == m) & (d["age"] > 30)]) + rng.laplace(scale=1.0) for m in range(1, 13)]
+
+
+def right_date_query(df, rng):
+    return len(df.query("visit >= '2024-07-01' and age > 40")) + rng.laplace(scale=1.0)
+
+
+def wrong_date_groups(df, rng):
+    return df.groupby(df["visit"].dt.month).size().to_numpy() + rng.laplace(scale=1.0, size=12)
+
+
+def wrong_date_sum(df, rng):
+    return df["visit"].dt.dayofyear.sum() + rng.laplace(scale=31.0)
+
+
+def wrong_date_of_the_first(df, rng):
+    return (df["visit"] > df["visit"].min()).sum() + rng.laplace(scale=1.0)
+
+
+def wrong_resample_by_column(df, rng):
+    return df.resample("MS", on="visit").size().to_numpy() + rng.laplace(scale=1.0, size=12)
+
+
 def right_bool_mean_count(df, rng):
     return df.smoker.sum() + rng.laplace(scale=1.0)
 

@@ -170,7 +170,62 @@ def right_sum_horizontal(df, rng):
     ] + rng.laplace(scale=1.0, size=2)
 
 
+def right_group_by_in_order(df, rng):
+    counts = df.filter(pl.col("smoker")).group_by("city").agg(pl.len().alias("n"))
+    out = pl.DataFrame({"city": CITIES}).join(counts, on="city", how="left", maintain_order="left")
+    return out.with_columns(pl.col("n").fill_null(0))["n"].to_numpy() + rng.laplace(scale=1.0, size=3)
+
+
+def right_group_by_sorted(df, rng):
+    g = df.group_by("city").agg(total=pl.col("income").clip(0, 100_000).sum(), n=pl.len())
+    t = pl.DataFrame({"city": CITIES}).join(g, on="city", how="left").fill_null(0).sort("city")
+    totals = t["total"].to_numpy() + rng.laplace(scale=200_000.0, size=3)
+    return totals, t["n"].to_numpy() + rng.laplace(scale=2.0, size=3)
+
+
+def right_group_by_lazy(df, rng):
+    g = df.lazy().group_by("city", "sex").agg(n=pl.len())
+    base = pl.LazyFrame({"city": [c for c in CITIES for _ in SEXES], "sex": SEXES * 3})
+    t = base.join(g, on=["city", "sex"], how="left", maintain_order="left").collect().fill_null(0)
+    return {(c, s): n + rng.laplace(scale=1.0) for c, s, n in t.iter_rows()}
+
+
+def right_months(df, rng):
+    return [df.filter(pl.col("visit").dt.month() == m).height + rng.laplace(scale=1.0) for m in range(1, 13)]
+
+
+def right_dates_between(df, rng):
+    spring = pl.col("visit").is_between(pl.date(2024, 3, 1), pl.date(2024, 5, 31))
+    return df.lazy().filter(spring).select(pl.len()).collect().item() + rng.laplace(scale=1.0)
+
+
 # wrong
+def wrong_group_by_other_keys(df, rng):
+    g = df.group_by("city").agg(s=pl.col("income").sum())
+    t = pl.DataFrame({"city": CITIES}).join(g, on="city", how="left", maintain_order="left").fill_null(0)
+    return t["s"].to_numpy() + rng.laplace(scale=1000.0, size=3)
+
+
+def wrong_group_by_wraps(df, rng):
+    g = df.group_by("city").len()
+    t = pl.DataFrame({"city": CITIES}).join(g, on="city", how="left", maintain_order="left").fill_null(0)
+    return (t["len"].to_numpy() - 10) + rng.laplace(scale=1.0, size=3)
+
+
+def wrong_first_visit(df, rng):
+    return df["visit"].min()
+
+
+def wrong_month_counts(df, rng):
+    months = df.select(pl.col("visit").dt.month().alias("m"))["m"].value_counts()
+    return months["count"].to_numpy() + rng.laplace(scale=1.0, size=12)
+
+
+def wrong_half_years(df, rng):
+    early = df.filter(pl.col("visit") < pl.date(2024, 7, 1)).height + rng.laplace(scale=1.0)
+    return early, df.filter(pl.col("visit").dt.month() > 0).height + rng.laplace(scale=1.0)
+
+
 def wrong_group_by_plain(df, rng):
     g = df.group_by("city").agg(pl.len().alias("n"))
     return g["n"].to_numpy() + rng.laplace(scale=1.0, size=3)

@@ -1,0 +1,1 @@
+"""Certificates as files for the proof assistant Rocq (Coq), whose kernel decides every condition again."""
