@@ -17,10 +17,9 @@ from dpverdict.audit.batches.epsilons import Training
 from dpverdict.audit.batches.tests_of_claims import tests_of
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.errors import InvalidValue
-from dpverdict.numerics.text import at_least, at_most, exact_text
+from dpverdict.numerics.text import about, at_least, at_most, exact_text
 
 SHOWN: Final = 6
-_DIGITS: Final = 6
 
 
 @final
@@ -47,12 +46,12 @@ class EpsilonRow:
 
     @property
     def text(self) -> str:
-        """The ends, rounded outward; one number where they agree in so many digits."""
-        lower, upper = at_least(self.lower, _DIGITS), at_most(self.upper, _DIGITS)
+        """The ends, rounded outward; the upper one alone where they agree."""
+        lower, upper = at_least(self.lower), at_most(self.upper)
         if math.isinf(self.upper):
             return "not known" if self.lower == 0 else f"at least {lower}"
         if self.upper - self.lower <= 1e-6 * self.upper:
-            return upper
+            return f"at most {upper}"
         return f"between {lower} and {upper}" if self.lower else f"at most {upper}"
 
 
@@ -129,9 +128,9 @@ class SamplerAudit:
             lines[-1] += f"; seed {self.seed}"
         lines.append(f"{self.tests} tests, error probability {self.error_probability:g} for all of them together")
         for one in self.findings[:SHOWN]:
-            expected = "none" if one.expected == 0 else "" if one.expected is None else f"{one.expected:.6g}"
+            expected = "none" if one.expected == 0 else "" if one.expected is None else about(one.expected)
             more = f", expected {expected}" if expected else ""
-            sure = "" if one.expected == 0 else f"; p <= {one.p_value:.1e}"
+            sure = "" if one.expected == 0 else f"; p <= {at_most(one.p_value, 2)}"
             lines.append(f"  {one.words}: {one.observed} of {one.trials}{more}{sure}")
         if len(self.findings) > SHOWN:
             lines.append(f"  and {len(self.findings) - SHOWN} more tests that reject it")

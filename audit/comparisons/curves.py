@@ -13,6 +13,7 @@ from typing import Final, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -22,9 +23,9 @@ from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss
 from dpverdict.audit.reports.tables import plain_table
-from dpverdict.balls import Enclosures
+from dpverdict.balls import Enclosure, Enclosures
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
-from dpverdict.numerics.text import at_least, at_most, shown
+from dpverdict.numerics.text import about, at_least, at_most, shown, told_apart
 from dpverdict.risk import Risk
 
 DRAWN_POINTS: Final = 161
@@ -36,6 +37,10 @@ TRADE_OFF: Final = "beta(alpha)"
 
 LAST_DELTA: Final = "1e-10"
 """The table of the privacy profile ends near the epsilon at which delta is this small."""
+
+
+_UNBOUNDED: Final = 10_000
+_BETWEEN: Final = 3
 
 
 @final
@@ -214,26 +219,48 @@ def _attack_dots(risk: Risk | None) -> tuple[Series, ...]:
 
 
 def print_curves(curves: ComparedCurves, notes: Sequence[str] = (), console: Console | None = None) -> None:
-    """Both curves as tables of enclosures, with what the claim allows."""
+    """Both curves as tables of enclosures, with what the claim allows: side by side on a wide line."""
     console = Console() if console is None else console
     console.print(Text(f"{curves.name} claims {curves.claim}: exact curves of the worst neighbours", style="bold"))
     for note in notes:
         console.print(Text(f"note: {note}"))
-    console.print(
-        _curve_table(curves.profile, "Privacy profile", "epsilon", "delta", "delta, claimed at most", at_most)
+    tables = (
+        _curve_table(curves.profile, "Privacy profile, certified", ("epsilon", "delta", "claimed <="), _profile_row),
+        _curve_table(
+            curves.trade_off, "Trade-off function, certified", ("alpha", "beta", "claimed >="), _trade_off_row
+        ),
     )
-    console.print(
-        _curve_table(curves.trade_off, "Trade-off function", "alpha", "beta", "beta, claimed at least", at_least)
-    )
+    unbounded = console.options.update(width=_UNBOUNDED)
+    if sum(Measurement.get(console, unbounded, one).maximum for one in tables) + _BETWEEN <= console.width:
+        both = Table.grid(padding=(0, _BETWEEN, 0, 0))
+        both.add_row(*tables)
+        console.print(both)
+    else:
+        for table in tables:
+            console.print(table)
     if curves.risk is not None:
         for said in (*curves.risk.sentences(), f"({curves.risk.how})"):
             console.print(Text(said), highlight=False)
 
 
 def _curve_table(
-    curve: ComparedCurve, title: str, argument: str, value: str, claimed: str, rounded: Callable[[float], str]
+    curve: ComparedCurve, title: str, words: tuple[str, str, str], row: Callable[[Enclosure, float], tuple[str, str]]
 ) -> Table:
-    table = plain_table(title, argument, f"{value}, certified", claimed)
+    argument, value, claimed = words
+    table = plain_table(title, argument, value, claimed)
     for i, (at, allowed) in enumerate(zip(curve.points, curve.claimed, strict=True)):
-        table.add_row(f"{at:.6g}", shown(curve.exact[i]), rounded(float(allowed)))
+        table.add_row(f"{at:.6g}", *row(curve.exact[i], float(allowed)))
     return table
+
+
+def _profile_row(exact: Enclosure, allowed: float) -> tuple[str, str]:
+    """What is certified, and what is claimed at most: with as many digits as show that the first is more, if it is."""
+    return told_apart(exact, allowed, about) if exact.lower > allowed else (shown(exact), at_most(allowed))
+
+
+def _trade_off_row(exact: Enclosure, allowed: float) -> tuple[str, str]:
+    """What is certified, and what is claimed at least: the same where the first is less."""
+    if exact.upper < allowed:
+        claimed, certified = told_apart(allowed, exact)
+        return certified, claimed
+    return shown(exact), at_least(allowed)

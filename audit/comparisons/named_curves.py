@@ -31,11 +31,11 @@ class CurveRenderings:
     """What can be done with the curves that were asked for.
 
     Attributes:
-        show: prints them.
+        show: prints them, all tables or the first of them.
         written: the contents of a file, by its kind: csv, json, png, svg.
     """
 
-    show: Callable[[], None]
+    show: Callable[[bool], None]
     files: Mapping[str, Callable[[], str | bytes]]
 
 
@@ -59,7 +59,7 @@ def renderings_of_curves(
             requirement = f"left out for {name}, which compares many mechanisms"
             raise InvalidValue("base_rate", base_rate, requirement, "name one mechanism")
         return CurveRenderings(
-            show=lambda: print_sheet(sheet),
+            show=lambda details: print_sheet(sheet, details=details),
             files={
                 "csv": lambda: sheet_csv(sheet),
                 "json": lambda: sheet_json(sheet),
@@ -72,10 +72,10 @@ def renderings_of_curves(
     errors, rows = error_sheet(found, points=points), error_rows(found, points=points)
     panels = () if errors is None else errors.panels
 
-    def show() -> None:
+    def show(details: bool) -> None:
         print_curves(curves, notes)
         if errors is not None:
-            print_sheet(errors, heading=False)
+            print_sheet(errors, heading=False, details=details)
 
     return CurveRenderings(
         show=show,

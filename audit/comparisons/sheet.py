@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, final
@@ -19,9 +20,12 @@ from rich.console import Console
 from rich.text import Text
 
 from dpverdict.audit.reports.tables import plain_table
+from dpverdict.numerics.text import about
 
 SCHEMA_VERSION: Final = 1
 """Of the JSON face of a sheet."""
+
+_MORE: Final = "--details prints more tables, --csv FILE writes all numbers"
 
 Cell = str | int | float
 Style = Literal["solid", "dashed", "dotted", "dots"]
@@ -107,29 +111,33 @@ class ComparisonSheet:
 
 
 def cell_text(cell: Cell) -> str:
-    """A cell for a reader.
+    """A cell for a reader, rounded to nearest.
 
     >>> cell_text(2 / 3), cell_text(1048576), cell_text("Honaker")
-    ('0.666667', '1048576', 'Honaker')
+    ('0.6667', '1048576', 'Honaker')
     """
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+    return about(cell) if isinstance(cell, float) and math.isfinite(cell) else str(cell)
 
 
-def print_sheet(sheet: ComparisonSheet, console: Console | None = None, *, heading: bool = True) -> None:
-    """The tables of a sheet, with its title and notes; numbers rounded to nearest."""
+def print_sheet(
+    sheet: ComparisonSheet, console: Console | None = None, *, heading: bool = True, details: bool = True
+) -> None:
+    """The tables of a sheet, with its title and notes, numbers rounded to nearest; without details the first table."""
     console = Console() if console is None else console
     if heading:
         console.print(Text(sheet.title, style="bold"))
     for note in sheet.notes:
         console.print(Text(f"note: {note}"))
-    for numbers in sheet.tables:
+    for numbers in sheet.tables if details else sheet.tables[:1]:
         drawn = plain_table(numbers.title)
         for i, column in enumerate(numbers.columns):
             plain = all(isinstance(row[i], int | float) or row[i] == "" for row in numbers.rows)
-            drawn.add_column(column, overflow="fold", justify="right" if plain else "left")
+            drawn.add_column(column, overflow="fold", justify="right" if plain else "left", no_wrap=not i)
         for row in numbers.rows:
             drawn.add_row(*(Text(cell_text(cell)) for cell in row))
         console.print(drawn)
+    if not details and len(sheet.tables) > 1:
+        console.print(Text(f"{_MORE}: {'; '.join(one.title for one in sheet.tables[1:])}"))
 
 
 def sheet_csv(sheet: ComparisonSheet) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from dpverdict.audit.exact.spending import Account, Spendable, account_of
 from dpverdict.audit.exact.verdict import Status
@@ -16,6 +17,9 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.roots import bisected
+from dpverdict.numerics.text import about
+
+_SCALE_DIGITS: Final = 17
 
 
 @final
@@ -57,8 +61,10 @@ class Calibration:
         times = "" if self.releases == 1 else f" in {self.releases} releases together"
         name = str(self.mechanism.scaled_by).replace("_", " ")
         less = "does not" if self.broken.status is Status.REFUTED else "is not known to"
+        one_step = self.below == math.nextafter(self.scale, 0.0)
+        step = "one step less" if one_step else f"{about(self.below, _SCALE_DIGITS)}, a share of {self.width:.2g} less,"
         return (
-            f"{name} {self.scale!r} keeps {self.kept.claim.describe()}{times}; {self.width:.2g} less {less}.\n"
+            f"{name} {self.scale!r} keeps {self.kept.claim.describe()}{times}; {step} {less}.\n"
             f"  {name} = {self.scale!r}: {self.kept.summary()}\n"
             f"  {name} = {self.below!r}: {self.broken.summary()}"
         )

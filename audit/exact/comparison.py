@@ -34,10 +34,7 @@ from dpverdict.mechanisms.core.guarantees import (
 from dpverdict.numerics import gaussian_formulas
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.roots import doubled
-from dpverdict.numerics.text import rounded_text, short_text
-
-DIGITS: Final = 12
-"""Digits shown of a number that is not known to any precision asked for."""
+from dpverdict.numerics.text import rounded_text, short_text, shown, told_apart, within
 
 _MOST_BITS: Final = 1 << 13
 _FIRST_BITS: Final = 100
@@ -64,7 +61,6 @@ class Comparison:
         sign: whether what is attained is below or above what is allowed (-1, 0, 1), for certain; None if undecided.
         level: the epsilon of the event that shows it best.
         exact: whether two rational numbers were compared.
-        digits: how many are shown.
         undecided: how close the two are known to be, where the sign is not.
         decides: whether ``attained`` at or below ``allowed`` proves the claim.
     """
@@ -75,7 +71,6 @@ class Comparison:
     sign: int | None
     level: Fraction
     exact: bool = False
-    digits: int = DIGITS
     undecided: str = ""
     decides: bool = True
 
@@ -95,9 +90,15 @@ class Comparison:
         return "exact rational arithmetic" if self.exact else "ball arithmetic"
 
     def sides(self) -> str:
-        """The two sides in decimal, rounded outward."""
-        attained = "infinite" if self.attained.lower == math.inf else self.attained.show(self.digits)
-        return f"attained {attained}, allowed {self.allowed.show(self.digits)}"
+        """The two sides for a reader, with as many digits as show which is larger, each rounded to its side.
+
+        Where nothing is decided, or both are equal, they are told as numbers.
+        """
+        if self.sign is None or (self.sign == 0 and self.exact):
+            return f"attained {shown(self.attained)}, allowed {shown(self.allowed)}"
+        side, apart = ("at least", told_apart) if self.sign == 1 else ("at most", within)
+        attained, allowed = apart(self.attained, self.allowed)
+        return f"attained {attained if attained == 'infinite' else f'{side} {attained}'}, allowed {allowed}"
 
 
 def compared_above(claim: Guarantee, entry: Above) -> Comparison | None:
@@ -285,16 +286,8 @@ def _compare_real(quantity: str, attained: Real, allowed: Fraction) -> Compariso
         sign=sign,
         level=Fraction(0),
         exact=attained.rational is not None,
-        digits=_telling_digits(left, right),
         undecided=f", which agree to {_MOST_BITS} bits" if sign is None else "",
     )
-
-
-def _telling_digits(left: Enclosure, right: Enclosure) -> int:
-    """Enough digits to tell two numbers apart where 17 do, and at least 6."""
-    larger = max(abs(left.upper), abs(right.upper))
-    gap = abs(left.upper - right.upper) / larger if 0.0 < larger < math.inf else 1.0
-    return 17 if gap == 0.0 else min(17, max(6, 3 - math.floor(math.log10(gap))))
 
 
 def _sharpest_enclosure(number: Real) -> Enclosure:

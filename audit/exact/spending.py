@@ -121,7 +121,7 @@ def held_to(loss: PrivacyLoss, claim: Guarantee | str) -> Account:
         InvalidValue: not a claim.
 
     >>> held_to(GaussianLoss(1), "eps=4.3, delta=1e-5").summary()
-    'REFUTED: eps=4.3, delta=1e-5: delta(4.3): attained [1.38799e-5, 1.38800e-5], allowed [9.99999e-6, 1.00001e-5]'
+    'REFUTED: eps=4.3, delta=1e-5: delta(4.3): attained at least 1.387e-5, allowed 1e-5'
     """
     guarantee = as_guarantee(claim)
     certified = loss.is_certified

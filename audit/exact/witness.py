@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 from flint import arb
 
-from dpverdict.audit.exact.comparison import DIGITS, Comparison, comparison_of
+from dpverdict.audit.exact.comparison import Comparison, comparison_of
 from dpverdict.audit.exact.verdict import Witness
 from dpverdict.audit.losses.base import AddRemoveLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
@@ -41,7 +41,7 @@ from dpverdict.mechanisms.core.mechanism import HasLikelihoodRatio, StatisticMec
 from dpverdict.mechanisms.core.neighbours import NeighbourPair
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.gaussian import BallNormal
-from dpverdict.numerics.text import short_text
+from dpverdict.numerics.text import at_least, at_most, short_text, shown, told_apart
 
 Consequence = Callable[[Enclosure, Enclosure], str]
 """The sentence about the event, from the enclosures of P(event) and Q(event)."""
@@ -49,7 +49,6 @@ Consequence = Callable[[Enclosure, Enclosure], str]
 _NORMAL = BallNormal()
 _TRAINING_BITS = 18
 """Of the probabilities of an event of training: those that the integrals of delta give."""
-_TRAINING_DIGITS = 6
 _FARTHEST = 600
 """Beyond this epsilon no simple event is looked for: in float64 its exponential is infinite."""
 _LEVELS = [Fraction(k, 2) for k in range(17)] + [Fraction(k) for k in (10, 13, 16, 20, 30, 40, 60, 100, 200)]
@@ -113,12 +112,12 @@ def _by_loss(mechanism: StructuredMechanism, claim: Guarantee, entry: Below, los
             words = "P with the canary, Q without it" if remove else "P without the canary, Q with it"
             pair = f"{entry.description} ({words})"
             if (known := one.known_event(found.level)) is not None:
-                return _event_witness(claim, entry, pair, known.event, found, _tails_of(known), _TRAINING_DIGITS)
+                return _event_witness(claim, entry, pair, known.event, found, _tails_of(known))
             # more bits take further integrals, some of which there are none for
             tails = (tail(found.level, _TRAINING_BITS) for tail in (one.p_above, one.q_above))
             p, q = (PROBABILITY.enclosure(tail) for tail in tails)
             event = loss.event_of(direction, float(found.level))
-            return _event_witness(claim, entry, pair, event, found, (p, q), _TRAINING_DIGITS)
+            return _event_witness(claim, entry, pair, event, found, (p, q))
     return None
 
 
@@ -136,9 +135,9 @@ def _witness_of(
     if isinstance(loss, GaussianLoss):
         return _score_witness(mechanism, claim, entry, loss, found)
     if (known := loss.known_event(found.level)) is not None:
-        return _event_witness(claim, entry, entry.description, known.event, found, _tails_of(known), _TRAINING_DIGITS)
+        return _event_witness(claim, entry, entry.description, known.event, found, _tails_of(known))
     event, tails = loss.event_above(float(found.level)), loss.certified_tails(found.level)
-    return _event_witness(claim, entry, entry.description, event, found, tails, DIGITS)
+    return _event_witness(claim, entry, entry.description, event, found, tails)
 
 
 def _event_witness(
@@ -148,7 +147,6 @@ def _event_witness(
     event: str,
     found: Comparison,
     tails: tuple[Enclosure, Enclosure],
-    digits: int,
 ) -> Witness:
     p, q = tails
     return Witness(
@@ -160,7 +158,7 @@ def _event_witness(
         value=found.attained,
         bound=found.allowed,
         statement=f"{found.quantity} exceeds what {claim.describe()} allows: {found.sides()}; the event has "
-        f"P = {p.show(digits)}, Q = {q.show(digits)}",
+        f"P >= {at_least(p)}, Q <= {at_most(q)}",
     )
 
 
@@ -179,6 +177,7 @@ def _tail_event(claim: Guarantee, entry: TailEvents) -> Witness | None:
     if found is None:
         return None
     p, q = found.probability, found.neighbour_probability
+    attained, allowed = told_apart(found.value, found.bound)
     return Witness(
         pair=entry.pair,
         difference=entry.description,
@@ -188,17 +187,8 @@ def _tail_event(claim: Guarantee, entry: TailEvents) -> Witness | None:
         value=found.value,
         bound=found.bound,
         statement=f"{found.quantity} exceeds what {claim.describe()} allows: attained at least "
-        f"{_lower_text(found.value)}, allowed {found.bound.show(6)}; "
-        f"the event has P >= {_lower_text(p)}, Q <= {_upper_text(q)}",
+        f"{attained}, allowed {allowed}; the event has P >= {at_least(p)}, Q <= {at_most(q)}",
     )
-
-
-def _lower_text(number: Enclosure) -> str:
-    return number.show(6)[1:].partition(",")[0]
-
-
-def _upper_text(number: Enclosure) -> str:
-    return number.show(6)[:-1].rpartition(", ")[2]
 
 
 def _witness_of_event(claim: Guarantee, entry: Below, event: EventBound, level: Fraction) -> Witness | None:
@@ -219,8 +209,8 @@ def _witness_of_event(claim: Guarantee, entry: Below, event: EventBound, level: 
         neighbour_probability=q,
         value=Enclosure.hull(arb(lower), arb(1)),
         bound=Enclosure.of(Real.of(allowed)),
-        statement=f"delta({short_text(level)}) exceeds what {claim.describe()} allows: P(event) in "
-        f"{p.show(DIGITS)}, Q(event) <= {q.upper:.6g}, so delta >= {lower:.10g}",
+        statement=f"delta({short_text(level)}) exceeds what {claim.describe()} allows: P(event) >= "
+        f"{at_least(p)}, Q(event) <= {at_most(q)}, so delta >= {told_apart(lower, allowed)[0]}",
     )
 
 
@@ -270,18 +260,18 @@ def _disjoint_witness(mechanism: StructuredMechanism, claim: Guarantee, entry: B
     )
 
 
+def _beyond(most: Enclosure, p: Enclosure, q: Enclosure) -> str:
+    found, allowed = told_apart(p, most)
+    return f"P(event) is at least {found}, but with Q(event) = {shown(q)} the claim allows at most {allowed}"
+
+
 def _threshold(claim: Guarantee, mu: Real) -> tuple[Real, Consequence]:
     """The threshold t of the event, and the sentence that says what the claim would allow the event."""
     match claim:
         case GaussianDP():
             t = Real(lambda: mu.ball() / 2)  # the event of total variation
             most = Enclosure.of(Real(lambda: _NORMAL.tail(t.ball() - ball(claim.mu))))
-            return (
-                t,
-                lambda p, q: (
-                    f"P(event) = {p.show(9)}, but with Q(event) = {q.show(9)} the claim allows at most {most.show(9)}"
-                ),
-            )
+            return t, partial(_beyond, most)
         case ApproximateDP():
             at, left = short_text(claim.epsilon), short_text(claim.delta)
             t = _privacy_loss_at(claim.epsilon, mu)

@@ -16,7 +16,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.text import shown
+from dpverdict.numerics.text import DETAILED, shown
 
 
 @final
@@ -45,13 +45,13 @@ class MembershipGame:
             "record": f"index {self.index} (the first is 0), {self.how}",
             "its values": _record_values(self.pair.dataset[self.index]),
             "game": "with and without this record",
-            "largest advantage of a guess": shown(self.loss.certified_advantage()),
+            "largest advantage of a guess": shown(self.loss.certified_advantage(), DETAILED),
         }
         if self.replacement is not None:
             facts["game"] = f"this record, or in its place {_record_values(self.replacement)}"
         mu = gdp_parameter(self.loss)
         if mu is not None:
-            facts["exact mu of this record"] = shown(mu, 17)
+            facts["exact mu of this record"] = mu.show()
         return facts
 
 

@@ -38,11 +38,11 @@ from dpverdict.audit.reports.parts import (
     claimed_delta_upper,
 )
 from dpverdict.audit.reports.report import Report
-from dpverdict.audit.reports.summary import FALSE_ALARMS, own_delta, promised_epsilon, told_apart
+from dpverdict.audit.reports.summary import DIGITS, FALSE_ALARMS, own_delta, promised_epsilon
 from dpverdict.cards import Curves, epsilon_shown
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.text import at_least, at_most, decimal, shown
+from dpverdict.numerics.text import DETAILED, about, at_least, at_most, decimal, shown, told_apart
 
 FLOOR: Final = 1e-12
 """The bottom of the plot of the privacy profile."""
@@ -90,7 +90,7 @@ def trade_off(report: Report) -> ReportFigure:
     said, marks = "", []
     at = None if exact is None else _worst_index(report, claimed.y - exact.y)
     if exact is not None and at is not None:
-        promised, missed = told_apart(100 * float(claimed.y[at]), Fraction(100 * float(exact.y[at])), at_least)
+        promised, missed = told_apart(100 * float(claimed.y[at]), Fraction(100 * float(exact.y[at])), at_least, DIGITS)
         level = decimal(Fraction(100 * float(alphas[at])), 3)
         said = (
             f" Worst violation: at {level} % false alarms {missed} % are missed, and at least {promised} % was claimed."
@@ -127,7 +127,7 @@ def profile(report: Report) -> ReportFigure:
     at = None if exact is None else _worst_index(report, exact.y - claimed.y)
     if exact is not None and at is not None:
         allowed = delta if own is not None and epsilons[at] == float(own) else Fraction(float(claimed.y[at]))
-        found, promised = told_apart(float(exact.y[at]), allowed, decimal)
+        found, promised = told_apart(float(exact.y[at]), allowed, about, DIGITS)
         level = decimal(Fraction(float(epsilons[at])), 3)
         said = f" Worst violation: at epsilon {level} delta is {found}, and at most {promised} was claimed."
         marks.append(_violation_mark(epsilons[at], exact.y[at], max(claimed.y[at], FLOOR)))
@@ -321,8 +321,8 @@ def _end_of_profile(curve: Callable[[float], float]) -> float:
 def _beta_table(claim: Guarantee, loss: PrivacyLoss | None) -> Table:
     columns = [[decimal(alpha) for alpha in ALPHAS]]
     if loss is not None:
-        columns.append([shown(loss.enclosed_beta(alpha, BETA_DIGITS)) for alpha in ALPHAS])
-    columns.append([at_least(claimed_beta_lower(claim, alpha)) for alpha in ALPHAS])
+        columns.append([shown(loss.enclosed_beta(alpha, BETA_DIGITS), DETAILED) for alpha in ALPHAS])
+    columns.append([at_least(claimed_beta_lower(claim, alpha), DETAILED) for alpha in ALPHAS])
     header = ("alpha", *(("beta, certified",) if loss is not None else ()), "beta, claimed at least")
     return Table(caption="Values of the trade-off function", header=header, rows=tuple(zip(*columns, strict=True)))
 
@@ -330,7 +330,7 @@ def _beta_table(claim: Guarantee, loss: PrivacyLoss | None) -> Table:
 def _delta_table(claim: Guarantee, loss: PrivacyLoss | None, epsilons: list[Fraction]) -> Table:
     columns = [[decimal(epsilon) for epsilon in epsilons]]
     if loss is not None:
-        columns.append([shown(exact) for exact in loss.certified_delta(epsilons)])
-    columns.append([at_most(claimed_delta_upper(claim, epsilon)) for epsilon in epsilons])
+        columns.append([shown(exact, DETAILED) for exact in loss.certified_delta(epsilons)])
+    columns.append([at_most(claimed_delta_upper(claim, epsilon), DETAILED) for epsilon in epsilons])
     header = ("epsilon", *(("delta, certified",) if loss is not None else ()), "delta, claimed at most")
     return Table(caption="Values of the privacy profile", header=header, rows=tuple(zip(*columns, strict=True)))

@@ -111,9 +111,9 @@ def render_answer(
 
     Args:
         brand: what kind of page it is, in two words.
-        status: one of the names of `Status`.
+        status: one of the names of `Status`; empty where no claim was held to anything.
         subject: what makes the claim.
-        claim: in words.
+        claim: in words; empty for none.
         answer: one sentence.
         sections: what the answer rests on.
         created: when it was found, as `time_stamp` writes it.
@@ -123,7 +123,7 @@ def render_answer(
     """
     shown = render(
         "answer.html.j2",
-        mark=MARKS[status],
+        mark=MARKS.get(status, ""),
         brand=brand,
         status=status,
         subject=subject,

@@ -33,7 +33,7 @@ from dpverdict.mechanisms.core.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from dpverdict.numerics.text import at_least, at_most, decimal, exact_text
+from dpverdict.numerics.text import about, at_least, at_most, decimal, exact_text, shown, told_apart
 
 T = TypeVar("T")
 
@@ -44,8 +44,6 @@ _WORTH_COUNTING: Final = 1e-6
 """The least share of missed members that is stated: less protects nobody."""
 
 DIGITS: Final = 3
-_MOST_DIGITS: Final = 17
-_MILLION: Final = 10**6
 
 USUAL_DELTA: Final = Fraction("1e-6")
 """Where epsilon is stated for a claim that names no delta."""
@@ -101,7 +99,7 @@ def summary_of(
     claimed = f"{claim.describe()}: {meaning(claim)}"
     promised = promised_epsilon(claim, delta)
     if promised is not None and not isinstance(claim, PureDP | ApproximateDP):
-        claimed += f"; epsilon {_rounded_up(promised)} at delta {decimal(delta)}"
+        claimed += f"; epsilon {_upper(promised)} at delta {decimal(delta)}"
     epsilon = None if worst is None else _if_enclosed(partial(worst.certified_epsilon, delta))
     if disagreement is not None:
         sentence = disagreement
@@ -186,7 +184,7 @@ def _said_if_kept(
             f"{left if missed > _WORTH_COUNTING else 'may find practically every member'}"
         )
     if epsilon is not None and promised is not None and math.isfinite(epsilon.upper):
-        found, allowed = _rounded_up(Fraction(epsilon.upper)), _rounded_up(promised)
+        found, allowed = _upper(Fraction(epsilon.upper)), _upper(promised)
         least, where = "" if worst.exact else "at most ", f"at delta {decimal(own_delta(claim), 6)}"
         how = "as claimed" if found == allowed else f"{allowed} is claimed"
         parts.append(f"epsilon is {least}{found} {where}, {how}")
@@ -204,7 +202,7 @@ def _said_if_broken(
         found = epsilon if delta == own else _if_enclosed(partial(worst.loss.certified_epsilon, delta))
         allowed = promised if delta == own else promised_epsilon(claim, delta)
         if found is not None and allowed is not None and found.lower > allowed:
-            numbers = told_apart(found.lower, allowed, decimal)
+            numbers = told_apart(found.lower, allowed, about, DIGITS)
             return (
                 f"The promise is broken: the true epsilon is {numbers[0]} at delta {decimal(delta, 6)}, and "
                 f"{numbers[1]} was claimed{_attack_in_words(claim, worst)}."
@@ -233,7 +231,7 @@ def _sampled_sentence(claim: Guarantee, tests: tuple[DistinguishingTest | Sequen
         if bound is not None:
             quantity, least, promised, where = bound
             if promised is not None and least > promised:
-                numbers = told_apart(least, promised, at_least)
+                numbers = told_apart(least, promised, at_least, DIGITS)
                 said += f": {quantity} is at least {numbers[0]}{where}, and {numbers[1]} was claimed"
         return f"{said}. {wrong}"
     test = tests[0]
@@ -267,18 +265,18 @@ def _found_in_a_line(
     found = []
     if worst is not None:
         least = "" if worst.exact else "at most "
-        shown = _about if worst.exact and status is Status.REFUTED else _at_most
+        rounded = about if worst.exact and status is Status.REFUTED else _with_the_sentence
         mu = _if_enclosed(lambda: gdp_parameter(worst.loss))
         if mu is not None:
-            found.append(f"mu {least}{shown(mu)}")
+            found.append(f"mu {least}{_or_infinite(mu, rounded)}")
         if epsilon is not None:
-            found.append(f"epsilon {least}{shown(epsilon)} at delta {decimal(delta, 6)}")
+            found.append(f"epsilon {least}{_or_infinite(epsilon, rounded)} at delta {decimal(delta, 6)}")
         return "; ".join(found)
     for test in tests:
         if test.epsilon_lower is not None:
             at = getattr(test, "delta", None)
             level = delta if at is None else Fraction(at)
-            least = at_least(test.epsilon_lower, _digits(test.epsilon_lower))
+            least = at_least(test.epsilon_lower, DIGITS)
             found.append(f"epsilon at least {least} at delta {decimal(level, 6)}")
         if test.mu_lower is not None:
             found.append(f"mu at least {at_least(test.mu_lower, DIGITS)}")
@@ -298,36 +296,18 @@ def _if_enclosed(compute: Callable[[], T]) -> T | None:
         return None
 
 
-def _rounded_up(number: float | Fraction) -> str:
-    return "infinite" if number == math.inf else at_most(number, _digits(number))
+def _upper(number: float | Fraction) -> str:
+    return "infinite" if number == math.inf else at_most(number, DIGITS)
 
 
-def _digits(number: float | Fraction) -> int:
-    """`DIGITS`, and as many as the whole part of a number below a million has: 1063 is not 1.07e+3."""
-    return max(DIGITS, len(str(int(number)))) if -_MILLION < number < _MILLION else DIGITS
+def _with_the_sentence(found: Enclosure, digits: int) -> str:
+    """Rounded up as in the sentence; a number of few digits that may be the value itself is left as it is."""
+    pair = shown(found, digits), at_most(found, digits)
+    return pair[0] if pair[0] == about(found, digits) and found.contains(Fraction(pair[0])) else pair[1]
 
 
-def _about(found: Enclosure) -> str:
-    number = found.upper
-    return "infinite" if number == math.inf else decimal(Fraction(number), _digits(number))
-
-
-def _at_most(found: Enclosure) -> str:
-    """The upper end, rounded up; a number of as few digits that may be the value itself is left as it is."""
-    near = _about(found)
-    return near if near != "infinite" and found.contains(Fraction(near)) else _rounded_up(found.upper)
-
-
-def told_apart(found: float, promised: Fraction, shown: Callable[[Fraction, int], str]) -> tuple[str, str]:
-    """What was found, as ``shown``, and what was promised, rounded up, with as many digits as show the difference."""
-    if found == math.inf:
-        return "infinite", at_most(promised, DIGITS)
-    pair = "", ""
-    for digits in range(_digits(found), _MOST_DIGITS + 1):
-        pair = shown(Fraction(found), digits), at_most(promised, digits)
-        if Fraction(pair[0]) > Fraction(pair[1]):
-            break
-    return pair
+def _or_infinite(found: Enclosure, rounded: Callable[[Enclosure, int], str]) -> str:
+    return "infinite" if found.upper == math.inf else rounded(found, DIGITS)
 
 
 def _percent_down(share: Fraction) -> str:

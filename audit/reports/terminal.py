@@ -28,6 +28,8 @@ _WIDEST: Final = 10_000
 _MOST_CHECKS: Final = 6
 _MOST_LINES: Final = 2
 _WHOLE: Final = 100
+_SCREEN: Final = 27
+"""Lines of a report: with what says how to see more, and the files that were written, 30."""
 _NARROWEST: Final = 20
 _WIDEST_NAME: Final = 24
 TAGS: Final = {EvidenceKind.EXACT: "blue", EvidenceKind.STATISTICAL: "cyan", EvidenceKind.NONE: ""}
@@ -83,7 +85,6 @@ def _parts(report: Report, encoding: str, anchors: Collection[str] | None = None
 
 
 def _brief_parts(report: Report, encoding: str) -> Iterator[RenderableType]:
-    yield _answer(report, encoding)
     briefs = [one.brief(report.known) for one in report.evidence]
     in_words = "the neighbours" in report.parameters
     first = _FOUND if in_words else _TESTED if report.known.exact is None else ()
@@ -98,19 +99,28 @@ def _brief_parts(report: Report, encoding: str) -> Iterator[RenderableType]:
     checks.sort(key=lambda one: one[1] != FAILS)
     chosen = sorted(assumptions_of(report), key=lambda one: not one.startswith("no --"))  # what was taken unasked first
     assumed = "; ".join(chosen)
-    yield _Lines(_claimed_and_found(report).rows, encoding, _WHOLE)
-    for rows in (tuple(told.items()), checks[:_MOST_CHECKS]):
-        if rows:
+    answer, claimed = _answer(report, encoding), _claimed_and_found(report).rows
+
+    def parts(most: int, checked: int) -> Iterator[RenderableType]:
+        """With at most so many lines for a fact and for a check."""
+        yield answer
+        yield _Lines(claimed, encoding, _WHOLE)
+        if told:
             yield ""
-            yield _Lines(rows, encoding)
-    if len(checks) > _MOST_CHECKS:
-        yield _indented(Text(f"and {len(checks) - _MOST_CHECKS} checks more"))
-    if assumed or report.command is not None:
-        yield ""
-    if assumed:
-        yield _Lines([("assumed", assumed)], encoding, _MOST_LINES + 1)
-    if report.command is not None:
-        yield _Lines([("again  ", report.command)], encoding, _WHOLE)
+            yield _Lines(tuple(told.items()), encoding, most)
+        if checks:
+            yield ""
+            yield _Lines(checks[:_MOST_CHECKS], encoding, checked)
+        if len(checks) > _MOST_CHECKS:
+            yield _indented(Text(f"and {len(checks) - _MOST_CHECKS} checks more"))
+        if assumed or report.command is not None:
+            yield ""
+        if assumed:
+            yield _Lines([("assumed", assumed)], encoding, most + (checked > 1))
+        if report.command is not None:
+            yield _Lines([("again  ", report.command)], encoding, _WHOLE)
+
+    yield _Fitted([list(parts(*most)) for most in ((_MOST_LINES, _MOST_LINES), (_MOST_LINES, 1), (1, 1))])
 
 
 def _answer(report: Report, encoding: str) -> Panel:
@@ -145,6 +155,19 @@ def _rendered_section(section: Section, encoding: str) -> RenderableType:
 
 def _indented(part: RenderableType) -> Padding:
     return Padding(part, (0, 0, 0, 2), expand=False)
+
+
+@final
+class _Fitted:
+    """The first of some forms of the same, the longest first, that leaves a screen its other lines; else the last."""
+
+    def __init__(self, forms: Sequence[Sequence[RenderableType]]) -> None:
+        self._forms = forms
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        groups = [Group(*form) for form in self._forms]
+        lines = ((one, len(console.render_lines(one, options, pad=False))) for one in groups)
+        yield next((one for one, count in lines if count <= _SCREEN), groups[-1])
 
 
 @final

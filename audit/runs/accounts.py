@@ -20,6 +20,7 @@ from dpverdict.audit.exact.events import loss_from_event
 from dpverdict.audit.exact.spending import MOST_RELEASES, Account, Odometer, Spendable, epsilon_of, held_to
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.audit.reports.evidence.risk import risk_section
 from dpverdict.audit.reports.html import render_answer
 from dpverdict.audit.reports.parts import EvidenceKind, Section, facts
 from dpverdict.audit.reports.report import EXIT_CODES
@@ -75,7 +76,7 @@ def event_account(path: str, claim: str | None, adjacency: str | None) -> Accoun
 
 
 def account_fields(
-    account: Account, path: str, adjacency: str | None, command: str | None = None
+    account: Account, path: str, adjacency: str | None, command: str | None = None, risk: Risk | None = None
 ) -> Mapping[str, object]:
     """An account of the event in a file as JSON values; infinite numbers as texts.
 
@@ -84,6 +85,7 @@ def account_fields(
         path: of the file.
         adjacency: the relation that it was read under, in words.
         command: the command line.
+        risk: of what the event spends; None without a base rate.
     """
     comparison = account.comparison
     compared = None
@@ -106,13 +108,14 @@ def account_fields(
         "certified": account.certified,
         "compared": strict_json(compared),
         "reason": account.reason,
+        "risk": None if risk is None else strict_json(risk.fields()),
         "versions": software_versions(),
         "command": command,
     }
 
 
-def account_page(fields: Mapping[str, object]) -> str:
-    """The same as one HTML page that loads nothing."""
+def account_page(fields: Mapping[str, object], risk: Risk | None = None) -> str:
+    """The same as one HTML page that loads nothing; the risk of ``fields`` once more, as it was found."""
     words = {
         "relation": "neighbouring relation",
         "event_sha256": "SHA-256 of the file",
@@ -128,7 +131,7 @@ def account_page(fields: Mapping[str, object]) -> str:
         subject=str(fields["event"]),
         claim=str(fields["claim"]),
         answer=str(fields["answer"]),
-        sections=(section,),
+        sections=(section, *(() if risk is None else (risk_section(risk, EvidenceKind.EXACT),))),
         created=str(fields["created"]),
         closing="Nothing was sampled.",
     )
@@ -202,18 +205,15 @@ class SpentEpsilon:
     def text(self) -> str:
         """The answer, and a line for each sort of release."""
         how = "certified" if self.certified else "by two-sided float64 bounds, not certified"
-        least = at_least(self.attained.lower, _DIGITS)
+        least = at_least(self.attained.lower)
         if self.attained.lower == math.inf:
             answer = f"epsilon is infinite at delta {decimal(self.delta, 6)}, {how}"
         elif self.above.upper == math.inf:
             answer = f"no epsilon is known to be kept at delta {decimal(self.delta, 6)}; at least {least}"
         else:
-            answer = f"epsilon {at_most(self.above.upper, _DIGITS)} at delta {decimal(self.delta, 6)}"
-            answer += f", {how}; a pair of neighbours has at least {least}"
+            answer = f"epsilon at most {at_most(self.above)} at delta {decimal(self.delta, 6)}"
+            answer += f", {how}; a pair attains at least {least}"
         return "\n".join([answer, *(f"  spent: {count} x {name}" for name, count in self.releases)])
-
-
-_DIGITS: Final = 6
 
 
 def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) -> SpentEpsilon:
@@ -223,33 +223,49 @@ def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) ->
         InvalidValue: releases that cannot be read, or a delta that is not from 0 to below 1.
 
     >>> spent_epsilon(["12 x gaussian sigma=25 sensitivity=1"], "1e-6", None).text().splitlines()[0]
-    'epsilon 0.562618 at delta 1e-6, certified; a pair of neighbours has at least 0.562617'
+    'epsilon at most 0.5627 at delta 1e-6, certified; a pair attains at least 0.5626'
     """
+    level = _level(delta)
+    return _spent([_read_release(text, adjacency) for text in releases], level)
+
+
+def _level(delta: str) -> Fraction:
     level = exactly(delta, name="delta")
     if not 0 <= level < 1:
         raise InvalidValue("delta", delta, "from 0 to below 1", "1e-6 is usual")
-    spent = [_read_release(text, adjacency) for text in releases]
+    return level
+
+
+def _spent(spent: Sequence[tuple[str, int, Spendable]], level: Fraction) -> SpentEpsilon:
     above, attained, certified = epsilon_of([(one, count) for _, count, one in spent], level)
     named = tuple((name, count) for name, count, _ in spent)
     loss = compose_counted([(one.loss, count) for _, count, one in spent])
     return SpentEpsilon(delta=level, above=above, attained=attained, certified=certified, releases=named, loss=loss)
 
 
-def risk_lines(loss: PrivacyLoss, base_rate: str | None) -> list[str]:
-    """What releases that spend no more than a loss mean at a base rate, in lines; none without one.
+def asks_for_epsilon(name: str, options: Mapping[str, str | None]) -> bool:
+    """Whether a delta is given to a mechanism of the catalogue that takes none: a question, not a parameter."""
+    given = {parameter for parameter, word in options.items() if word is not None}
+    asked = "delta" in given and not given & {"epsilon", "calibration"}  # with them it says how noise is calibrated
+    return asked and name in mechanism_classes() and not takes(name, "delta")
+
+
+def spent_by(name: str, given: Mapping[str, str], delta: str) -> tuple[SpentEpsilon, Sequence[str]]:
+    """The least epsilon that one mechanism keeps with ``delta``, and what was taken for granted.
 
     Raises:
-        InvalidValue: a base rate that is not between 0 and 1.
+        InvalidValue: parameters that do not fit, or a delta that is not from 0 to below 1.
     """
-    return [] if base_rate is None else _in_lines(loss.risk(base_rate))
+    level = _level(delta)
+    named = find_mechanism(name, dict(given))
+    words = " ".join([name, *(f"{parameter}={word}" for parameter, word in given.items())])
+    return _spent([(words, 1, Spendable.of(named.mechanism))], level), named.notes
 
 
-def risk_of_claim(claim: str, base_rate: str | None) -> list[str]:
-    """The same of all that keeps a claim; raises as `risk_lines`."""
-    return [] if base_rate is None else _in_lines(as_guarantee(claim).risk(base_rate))
-
-
-def _in_lines(risk: Risk) -> list[str]:
+def risk_lines(risk: Risk | None) -> list[str]:
+    """What an attacker attains, in lines; none where no base rate was given."""
+    if risk is None:
+        return []
     said = (*risk.sentences(), f"({risk.how})")
     return [f"  {line}" for one in said for line in textwrap.wrap(one, _WIDTH, break_on_hyphens=False)]
 

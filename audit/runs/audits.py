@@ -38,6 +38,7 @@ from dpverdict.audit.reports.evidence.low_bits import LowBitsEvidence
 from dpverdict.audit.reports.evidence.membership import MembershipEvidence
 from dpverdict.audit.reports.evidence.releases import DistinguishingEvidence, SequentialEvidence
 from dpverdict.audit.reports.evidence.risk import RiskEvidence
+from dpverdict.audit.reports.evidence.traced import TracedEvidence
 from dpverdict.audit.reports.parts import EvidenceKind
 from dpverdict.audit.reports.report import Report
 from dpverdict.audit.trials.outcomes.observed import observed
@@ -49,6 +50,7 @@ from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StatisticMech
 from dpverdict.mechanisms.core.neighbours import AnyPair, NeighbourPair, adjacency_name
 from dpverdict.numerics.stages import begin_stage
 from dpverdict.numerics.text import at_most
+from dpverdict.numerics.text import shown as shown_number
 from dpverdict.risk import Risk, checked_base_rate, shown_by_ratio
 
 NORMALS_PER_SIDE: Final = 20_000_000
@@ -165,7 +167,7 @@ def audit_mechanism(
         shown["tested on"] = tested
     shown |= dict(parameters or {})
     if game is not None:
-        evidence.append(MembershipEvidence(game.describe()))
+        evidence.append(MembershipEvidence(game.describe(), shown_number(game.loss.certified_advantage())))
     return Report(
         name=mechanism.name,
         claim=claim,
@@ -430,8 +432,10 @@ def _of_refuted(report: Report, base_rate: Exact) -> RiskEvidence:
         return RiskEvidence(verdict.risk(base_rate), EvidenceKind.EXACT)
     tests = [test for test in (report.test, report.sequential, report.leak) if test is not None and test.refuted]
     bounds = [(test.epsilon_lower, test.error_probability) for test in tests if test.epsilon_lower is not None]
+    followed = [one.epsilon_lower for one in report.evidence if isinstance(one, TracedEvidence)]
+    bounds += [one for one in followed if one is not None]
     if not bounds:
-        how = "nothing: the claim is refuted, and no test bounds epsilon"
+        how = "the claim is refuted, and no test bounds epsilon"
         rate = checked_base_rate(base_rate)
         nothing = Risk(base_rate=rate, attacks=(), as_many=None, most=None, how=how, shown=True)
         return RiskEvidence(nothing, EvidenceKind.NONE)

@@ -23,6 +23,7 @@ from dpverdict.audit.reports.html import render_html, render_part
 from dpverdict.audit.reports.report import EXIT_CODES, Report
 from dpverdict.audit.reports.terminal import print_report
 from dpverdict.audit.reports.to_json import render_json
+from dpverdict.audit.runs.accounts import risk_lines
 from dpverdict.audit.runs.request import report_witness
 from dpverdict.audit.trials.journal import Journal
 from dpverdict.errors import MechanismFailure, printable
@@ -116,7 +117,7 @@ def _terminal_face(report: Report, wanted: Mapping[str, object]) -> Callable[[Co
     verdict, risk = traced.verdict, report.find(RiskEvidence)
 
     def show(console: Console) -> None:
-        said = "" if risk is None else "\n".join(("", *risk.risk.sentences(), f"({risk.risk.how})"))
+        said = "" if risk is None else "\n".join(("", *risk_lines(risk.risk)))
         text = printable(verdict.text(console.width) + said, console.encoding)
         console.print(Text(text), highlight=False, soft_wrap=True)
 

@@ -12,7 +12,7 @@ import math
 import warnings
 import zipfile
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -33,6 +33,7 @@ from dpverdict.mechanisms.core.neighbours import (
     as_pair,
 )
 from dpverdict.numerics.arrays import Array
+from dpverdict.suggestions import close_to
 
 LARGEST: Final = 2**31
 """Bytes of the numbers of a file, at most, as float64: an audit holds a few copies of them."""
@@ -190,14 +191,22 @@ def free_memory() -> int | None:
     return min(known, default=None)
 
 
-def read_csv(path: str, name: str) -> tuple[list[str], Array]:
+def read_csv(
+    path: str, name: str, chosen: Callable[[list[str]], Sequence[int]] | None = None
+) -> tuple[list[str], Array]:
     """The column names of a .csv file, and the numbers under them: shape (rows, columns).
+
+    Args:
+        path: of the file.
+        name: of the parameter, for the error.
+        chosen: the places of the columns that are read, of all names; all are read if it is not given.
 
     Raises:
         InvalidValue: an unreadable file, no header, rows of different lengths, or an entry that is not a number.
     """
     must_fit(BYTES_PER_CELL * Path(path).stat().st_size, path, name)
     header: list[str] = []
+    places: Sequence[int] = ()
     numbers = array("d")
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
@@ -205,13 +214,14 @@ def read_csv(path: str, name: str) -> tuple[list[str], Array]:
             for row in reader:
                 if row and not header:
                     header = _csv_header(row, path, name)
+                    places = range(len(header)) if chosen is None else chosen(header)
                 elif row:
-                    numbers.extend(_csv_record(row, header, reader.line_num, name))
+                    numbers.extend(_csv_record(row, header, places, reader.line_num, name))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise unreadable(name, path, "a readable .csv file in UTF-8", error) from None
     if not header:
         raise InvalidValue(name, path, "a table with a header and records", "the file is empty")
-    return header, np.array(numbers).reshape(-1, len(header))
+    return [header[place] for place in places], np.array(numbers).reshape(-1, len(places))
 
 
 def _csv_header(row: list[str], path: str, name: str) -> list[str]:
@@ -221,12 +231,13 @@ def _csv_header(row: list[str], path: str, name: str) -> list[str]:
     return row
 
 
-def _csv_record(row: list[str], header: list[str], line: int, name: str) -> list[float]:
+def _csv_record(row: list[str], header: list[str], places: Sequence[int], line: int, name: str) -> list[float]:
     if len(row) != len(header):
         requirement = f"{len(header)} entries in line {line}, as the header has it"
         raise InvalidValue(name, f"{len(row)} entries", requirement, "complete the row")
     record = []
-    for column, cell in zip(header, row, strict=True):
+    for place in places:
+        column, cell = header[place], row[place]
         number = _number(cell)
         if number is None:
             remedy = "encode the column as numbers, or leave it out of the table"
@@ -355,8 +366,8 @@ def read_column(source: str, name: str) -> NDArray[np.generic]:
                 raise InvalidValue(name, source, "a .npy file of one array", "save one array with numpy.save")
             return _as_vector(loaded, source, name)
         case ".csv":
-            header, rows = read_csv(path, name)
-            return rows[:, _index(header, column, source, name)]
+            _, rows = read_csv(path, name, lambda header: [_index(header, column, source, name)])
+            return rows[:, 0]
         case ".parquet":
             return _read_parquet(path, column, source, name)
         case _:
@@ -375,6 +386,9 @@ def _index(header: list[str], column: str, source: str, name: str) -> int:
     if column:
         if header.count(column) != 1:
             remedy = f"the columns are {', '.join(header)}"
+            close = close_to(column, header)
+            if close and column not in header:
+                remedy += f": did you mean {source.removesuffix(column)}{close[0]}?"
             raise InvalidValue(name, source, "a file with that column, once", remedy)
         return header.index(column)
     if not header:

@@ -12,8 +12,10 @@ import importlib
 import importlib.util
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from typing import Final
 
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.checks.outcome import Outcome
@@ -78,7 +80,7 @@ def load(paper: str) -> str:
     """
     if paper in papers():
         return paper
-    remedy = f"give one of {', '.join(papers())}, or a module or a file.py with statements"
+    remedy = f"give one of {_told(papers())}, or a module or a file.py with statements"
     path = Path(paper)
     if path.suffix == ".py":
         spec = importlib.util.spec_from_file_location(path.stem, path) if path.is_file() else None
@@ -100,6 +102,22 @@ def load(paper: str) -> str:
     if len(keys) != 1:
         raise InvalidValue("paper", paper, "a module that registers the statements of one paper", remedy)
     return keys.pop()
+
+
+SUBJECTS: Final[Mapping[str, str]] = {
+    "andersson2024": "counters",
+    "bun2016": "zCDP",
+    "ji2024": "R1SMG",
+    "lebeda2024": "correlated noise",
+    "lebeda2024sampling": "batches",
+    "poulsen2022": "elliptical noise",
+    "new_results": "our own",
+}
+"""What each paper of the ledger is about, for those who do not know its key."""
+
+
+def _told(keys: Iterable[str]) -> str:
+    return ", ".join(f"{key} ({SUBJECTS[key]})" if key in SUBJECTS else key for key in keys)
 
 
 def _spec(name: str) -> ModuleSpec | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpverdict.audit.trials.catalogue import mechanism_classes
 from dpverdict.cli.application import main
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,7 @@ EXEMPT = {
     "dpverdict check certificates --rocq": "it needs coqc; unit/proofs/rocq/test_kernel runs it where it is",
     "python tools/": "they make the site and its pictures; test_docs builds the site",
     "dpverdict corpus run ": "it installs releases from a package index; docs/corpus.json has the runs",
+    "pytest --dpverdict-sarif": "it runs the tests of the reader; unit/test_pytest_plugin writes such a file",
     "dpverdict run plan.toml --dask ": "it needs a cluster; unit/audit/trials/test_engines starts one of its own",
     "dpverdict prove --jobs ": "it checks every statement, for minutes; tools/ledger.py does, and writes the ledger",
 }
@@ -67,6 +69,19 @@ def counts(frame, rng):
 }
 """What the release.py of a page has, beside that of the examples."""
 MEAN = "def mean_income(data, rng):\n    return data.clip(0, 1).mean() + rng.laplace(scale=1.0)\n"
+
+
+COLUMNS = 80
+LINES = 30
+TWO_SCREENS = 100
+LONGER = ("prove", "list")
+"""What has limits of its own: a ledger of statements, and the list of mechanisms."""
+
+
+def too_much(text: str, most: int = LINES) -> list[str]:
+    """How many lines there are, if they are more than a screen, and those that are wider than one."""
+    lines = text.splitlines()
+    return [f"{len(lines)} lines"] * (len(lines) > most) + [line for line in lines if len(line.rstrip()) > COLUMNS]
 
 
 def printed(text: str) -> list[str]:
@@ -115,16 +130,38 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_printed_command_ends_with_a_verdict(
-    folder: Path, page: str, line: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, page: str, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A usage error exits with 2, a fault with 70."""
+    """A usage error exits with 2, a fault with 70; and what is printed is a screen."""
     release = folder / "release.py"
     release.write_text(release.read_text() + OWN.get(page, ""))
     if "--out patients.toml" in line:
         (folder / "patients.toml").unlink()
     program, *words = shlex.split(line)
     assert program == "dpverdict"
-    assert main(words) in (0, 1, 3), capsys.readouterr().err
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    code = main(words)
+    printed_lines, said = capsys.readouterr()
+    assert code in (0, 1, 3), said
+    if words[0] not in LONGER and "--details" not in words:
+        assert too_much(printed_lines) == []
+
+
+@pytest.mark.parametrize("name", [*mechanism_classes(), ""])
+def test_the_help_of_a_mechanism_is_two_screens(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    main(["audit", *([name] if name else []), "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= TWO_SCREENS
+    assert too_much("\n".join(lines), most=TWO_SCREENS) == []
+
+
+def test_a_long_or_a_wide_output_is_found() -> None:
+    assert too_much("x\n" * LINES + "x\n") == [f"{LINES + 1} lines"]
+    assert too_much("short\n" + "x" * (COLUMNS + 1)) == ["x" * (COLUMNS + 1)]
+    assert too_much(("\u250f" * COLUMNS + "\n") * LINES) == []
 
 
 def test_what_is_not_run_is_listed_with_a_reason() -> None:

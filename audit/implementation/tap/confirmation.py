@@ -12,7 +12,7 @@ from dpverdict.audit.trials.run import AnyMechanism
 from dpverdict.errors import MechanismFailure
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import Neighbours
-from dpverdict.numerics.text import at_least, rounded_text
+from dpverdict.numerics.text import at_least, at_most
 
 CONFIRMING: Final = 2_000
 """Fresh releases on each dataset, if no number is given."""
@@ -42,7 +42,7 @@ class Confirmation:
         bound = "" if self.epsilon_lower is None else f"eps >= {at_least(self.epsilon_lower, 4)}, "
         found = "the claim is refuted" if self.refuted else "the claim is not refuted"
         by = f" by the {self.score.removeprefix('the ')}" if self.score else ""
-        error = rounded_text(self.error_probability)
+        error = at_most(self.error_probability, 2)
         return f"{self.samples} fresh releases on each dataset{by}: {bound}{found} (error {error})"
 
     def to_dict(self) -> dict[str, Any]:

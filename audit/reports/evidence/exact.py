@@ -41,7 +41,15 @@ from dpverdict.audit.reports.parts import (
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import Guarantee
 from dpverdict.mechanisms.core.neighbours import NeighbourPair, adjacency_name
-from dpverdict.numerics.text import at_least, at_most, decimal, plain_text, rounded_text, shown, with_rounded_numbers
+from dpverdict.numerics.text import (
+    DETAILED,
+    at_least,
+    at_most,
+    decimal,
+    plain_text,
+    shown,
+    with_rounded_numbers,
+)
 
 LARGEST_PAIR: Final = 10_000
 """Datasets with more numbers than this are described, not written out."""
@@ -106,7 +114,7 @@ class ExactEvidence(Evidence):
         if self.worst is None or mu is None:
             return {}
         name = "Exact mu of the worst neighbours" if self.worst.exact else "Mu of any neighbours, at most"
-        return {name: shown(mu, 10)}
+        return {name: shown(mu)}
 
     def brief(self, known: OtherEvidence) -> Brief:
         """The worst neighbours, or those that break the claim with their event, and how it was decided."""
@@ -116,7 +124,7 @@ class ExactEvidence(Evidence):
             sides = {"on the dataset": witness.probability, "on the neighbour": witness.neighbour_probability}
             named["neighbours"] = witness.difference
             named["event"] = with_rounded_numbers(witness.event)
-            named["probability"] = ", ".join(f"{rounded_text(one.upper, 4)} {side}" for side, one in sides.items())
+            named["probability"] = ", ".join(f"{shown(one)} {side}" for side, one in sides.items())
         elif self.worst is not None:
             named["worst neighbours"] = self.worst.description
         if self.variants is not None:
@@ -166,7 +174,7 @@ def _worst_pair_section(worst: WorstCase) -> Iterator[Section]:
     }
     mu = gdp_parameter(worst.loss)
     if mu is not None:
-        named["exact GDP mu" if worst.exact else "GDP mu, at most"] = shown(mu, 17)
+        named["exact GDP mu" if worst.exact else "GDP mu, at most"] = mu.show()
     yield Section(anchor="worst", title="Worst neighbours", evidence=EvidenceKind.EXACT, tables=(facts(named),))
 
 
@@ -184,6 +192,8 @@ def _certificate(certificate: Certificate) -> Section:
     named = {
         "decided by": certificate.method,
         "inequality": certificate.statement,
+        "attained": certificate.value.show(),
+        "allowed": certificate.bound.show(),
         "source SHA-256": certificate.source_sha256,
     }
     return Section(anchor="certificate", title="Certificate", evidence=EvidenceKind.EXACT, tables=(facts(named),))
@@ -194,9 +204,11 @@ def _witness(witness: Witness) -> Section:
         "neighbours": witness.difference,
         "example": witness.pair.describe(),
         "event": witness.event,
-        "P(event)": shown(witness.probability, 12),
-        "Q(event)": shown(witness.neighbour_probability, 12),
+        "P(event)": witness.probability.show(),
+        "Q(event)": witness.neighbour_probability.show(),
         "violated": witness.statement,
+        "attained": witness.value.show(),
+        "allowed": witness.bound.show(),
     }
     text = (
         "P is the law of the release on the dataset, Q its law on the neighbour. To check by hand: compute both "
@@ -213,12 +225,15 @@ def _numbers(worst: WorstCase, claim: Guarantee) -> Iterator[Section]:
     profile = Table(
         caption="Privacy profile: the hockey-stick divergence delta at epsilon",
         header=("epsilon", "delta, certified", "delta, claimed at most"),
-        rows=tuple((decimal(e), shown(exact), at_most(claimed)) for e, exact, claimed in stated_profile(loss, claim)),
+        rows=tuple(
+            (decimal(e), shown(exact, DETAILED), at_most(claimed, DETAILED))
+            for e, exact, claimed in stated_profile(loss, claim)
+        ),
     )
     inverse = Table(
         caption="The smallest epsilon for a delta",
         header=("delta", "epsilon, certified"),
-        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta))) for delta in stated_deltas(claim)),
+        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta), DETAILED)) for delta in stated_deltas(claim)),
     )
     yield Section(
         anchor="numbers", title="Exact privacy", evidence=EvidenceKind.EXACT, text=text, tables=(profile, inverse)
@@ -280,8 +295,8 @@ def _certificate_fields(certificate: Certificate) -> CertificateFields:
     return {
         "method": certificate.method,
         "statement": certificate.statement,
-        "attained": _enclosure_fields(certificate.value),
-        "allowed": _enclosure_fields(certificate.bound),
+        "attained": enclosure_fields(certificate.value),
+        "allowed": enclosure_fields(certificate.bound),
         "worst_case": certificate.worst_case,
         "assumptions": list(certificate.assumptions),
         "source_sha256": certificate.source_sha256,
@@ -294,10 +309,10 @@ def witness_fields(witness: Witness) -> ExactWitnessFields:
         "neighbours": _pair(witness.pair),
         "difference": witness.difference,
         "event": witness.event,
-        "probability": _enclosure_fields(witness.probability),
-        "neighbour_probability": _enclosure_fields(witness.neighbour_probability),
-        "attained": _enclosure_fields(witness.value),
-        "allowed": _enclosure_fields(witness.bound),
+        "probability": enclosure_fields(witness.probability),
+        "neighbour_probability": enclosure_fields(witness.neighbour_probability),
+        "attained": enclosure_fields(witness.value),
+        "allowed": enclosure_fields(witness.bound),
         "statement": witness.statement,
     }
 
@@ -309,7 +324,7 @@ def _worst_fields(worst: WorstCase) -> WorstCaseFields:
         "description": worst.description,
         "justification": worst.justification,
         "attained": worst.exact,
-        "mu": None if mu is None else _enclosure_fields(mu),
+        "mu": None if mu is None else enclosure_fields(mu),
     }
 
 
@@ -317,7 +332,7 @@ def _profile(worst: WorstCase, claim: Guarantee) -> list[ProfilePoint]:
     return [
         {
             "epsilon": rational_fields(epsilon),
-            "delta": _enclosure_fields(exact),
+            "delta": enclosure_fields(exact),
             "claimed_delta_upper": Enclosure.of(Real.of(claimed)).upper,
         }
         for epsilon, exact, claimed in stated_profile(worst.loss, claim)
@@ -326,7 +341,7 @@ def _profile(worst: WorstCase, claim: Guarantee) -> list[ProfilePoint]:
 
 def _epsilon_points(worst: WorstCase, claim: Guarantee) -> list[EpsilonPoint]:
     return [
-        {"delta": rational_fields(delta), "epsilon": _enclosure_fields(worst.loss.certified_epsilon(delta))}
+        {"delta": rational_fields(delta), "epsilon": enclosure_fields(worst.loss.certified_epsilon(delta))}
         for delta in stated_deltas(claim)
     ]
 
@@ -335,7 +350,7 @@ def _trade_off(worst: WorstCase, claim: Guarantee) -> list[TradeOffPoint]:
     return [
         {
             "alpha": rational_fields(alpha),
-            "beta": _enclosure_fields(exact),
+            "beta": enclosure_fields(exact),
             "claimed_beta_lower": Enclosure.of(Real.of(claimed)).lower,
         }
         for alpha, exact, claimed in stated_trade_off(worst.loss, claim)
@@ -347,7 +362,7 @@ def _variants_fields(variants: Variants) -> VariantsFields:
         "varied_by": variants.varied_by,
         "assumed": variants.assumed,
         "delta": rational_fields(variants.delta),
-        "epsilons": {name: _enclosure_fields(epsilon) for name, epsilon in variants.epsilons.items()},
+        "epsilons": {name: enclosure_fields(epsilon) for name, epsilon in variants.epsilons.items()},
     }
 
 
@@ -377,7 +392,8 @@ def relation_name(adjacency: NeighboringRelation) -> Relation:
     return "replace-one" if adjacency_name(adjacency) == "replace-one" else "add-or-remove-one"
 
 
-def _enclosure_fields(enclosure: Enclosure) -> EnclosureFields:
+def enclosure_fields(enclosure: Enclosure) -> EnclosureFields:
+    """The two ends of a number as JSON values."""
     return {
         "lower": enclosure.lower,
         "upper": enclosure.upper,

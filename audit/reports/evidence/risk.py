@@ -12,6 +12,20 @@ from dpverdict.audit.reports.parts import Brief, EvidenceKind, Section, Table
 from dpverdict.risk import Risk
 
 
+def risk_section(risk: Risk, kind: EvidenceKind) -> Section:
+    """What an attacker attains, in sentences and a table."""
+    unknown = "The claim is refuted, and how often an attacker is right was not measured."
+    unbounded = "Nothing that was found bounds how often an attacker is right."
+    said = risk.sentences() or (unknown if risk.shown else unbounded,)
+    return Section(
+        anchor="risk",
+        title="Risk",
+        evidence=kind,
+        text=(*said, f"How this is known: {risk.how}."),
+        tables=(Table(header=risk.header(), rows=risk.rows()),) if risk.rows() else (),
+    )
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class RiskEvidence(Evidence):
@@ -32,14 +46,7 @@ class RiskEvidence(Evidence):
 
     def sections(self, known: OtherEvidence) -> Iterator[Section]:
         """The same, with how often the attacks are right."""
-        said = self.risk.sentences() or ("Nothing that was found bounds how often an attacker is right.",)
-        yield Section(
-            anchor="risk",
-            title="Risk",
-            evidence=self.kind,
-            text=(*said, f"How this is known: {self.risk.how}."),
-            tables=(Table(header=self.risk.header(), rows=self.risk.rows()),) if self.risk.rows() else (),
-        )
+        yield risk_section(self.risk, self.kind)
 
     def fields(self, known: OtherEvidence) -> Mapping[str, object]:
         """The shares, and the sentences."""

@@ -83,6 +83,14 @@ class TracedEvidence(Evidence):
             said.append(f"at least {at_least(verdict.found_up_to, 6)} for one pair")
         return ", ".join(said) or "nothing"
 
+    @property
+    def epsilon_lower(self) -> tuple[float, float] | None:
+        """A bound on epsilon from below by fresh releases on the pair, and the probability that it is wrong."""
+        fresh = None if self.verdict.witness is None else self.verdict.witness["fresh"]
+        if fresh is None or fresh["epsilon_lower"] is None:
+            return None
+        return float(fresh["epsilon_lower"]), float(fresh["error_probability"])
+
     def brief(self, known: OtherEvidence) -> Brief:
         """The pair that breaks the claim, if one does: the releases are a table of their own."""
         witness = self.verdict.witness

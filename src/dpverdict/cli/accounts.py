@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import json as json_module
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dpverdict.cli.options import BaseRate, MechanismName, OwnClaim, option, parameters
+from dpverdict.cli.options import (
+    BaseRate,
+    Details,
+    MechanismName,
+    OwnClaim,
+    Quiet,
+    command_line,
+    option,
+    parameters,
+)
 from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines, printing, say
 
+if TYPE_CHECKING:
+    from dpverdict.audit.exact.calibrate import Calibration
+    from dpverdict.audit.runs.accounts import Composed
+    from dpverdict.audit.runs.accounts import SpentEpsilon as SpentEpsilonType
+
+JsonFile = Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")]
+ReportFile = Annotated[Path | None, option("--report", "FILE", "Write the same as one HTML page.", "Output")]
 Claim = Annotated[
     str, typer.Option("--claim", metavar="TEXT", help='Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5".')
 ]
@@ -20,6 +39,7 @@ MOST_POINTS: Final = 10_000
 
 @exit_with
 def compose(
+    context: typer.Context,
     releases: Annotated[
         list[str],
         typer.Argument(
@@ -36,6 +56,9 @@ def compose(
         str | None, option("--adjacency", "RELATION", "Of events; add-or-remove-one or replace-one.", "Audit")
     ] = None,
     base_rate: BaseRate = None,
+    json: JsonFile = None,
+    report: ReportFile = None,
+    quiet: Quiet = False,
 ) -> CommandResult:
     """What many releases spend together: the epsilon at a delta; or of a claim, with how many more of each remain.
 
@@ -48,20 +71,29 @@ def compose(
     Exit codes: 0 kept, 1 not kept, 3 inconclusive, 2 usage error.
     """
     from dpverdict.audit.reports.report import EXIT_CODES
-    from dpverdict.audit.runs.accounts import composed, risk_lines, spent_epsilon
+    from dpverdict.audit.runs.account_documents import composition_document, composition_page
+    from dpverdict.audit.runs.accounts import SpentEpsilon, composed, names_an_event, risk_lines, spent_epsilon
     from dpverdict.errors import InvalidValue
 
     if (claim is None) == (delta is None):
         requirement = "given, or --delta and not both"
         raise InvalidValue("claim", claim, requirement, 'add --delta 1e-6, or --claim "eps=1, delta=1e-6"')
-    if delta is not None:
-        spent = spent_epsilon(releases, delta, adjacency)
-        print_lines([*spent.text().splitlines(), *risk_lines(spent.loss, base_rate)])
-        return CommandResult(code=0)
-    assert claim is not None  # one of both is
-    found = composed(releases, claim, adjacency)
-    print_lines([*found.text().splitlines(), *risk_lines(found.loss, base_rate)])
-    return CommandResult(code=EXIT_CODES[found.account.status])
+    with Outputs(json=json, report=report) as outputs:
+        outputs.refuse_overwriting({f"the event {name}": name for name in releases if names_an_event(name)})
+        if claim is None:
+            found: Composed | SpentEpsilonType = spent_epsilon(releases, str(delta), adjacency)
+        else:
+            found = composed(releases, claim, adjacency)
+        risk = None if base_rate is None else found.loss.risk(base_rate)
+        if outputs.files:
+            document = composition_document(found, risk, command_line(context))
+            outputs.write(
+                json=lambda: json_text(document),
+                report=lambda: composition_page(found, risk, document),
+            )
+    lines = [*found.text().splitlines(), *risk_lines(risk)]
+    _conclude(lines, outputs, "composed", quiet=quiet)
+    return CommandResult(code=0 if isinstance(found, SpentEpsilon) else EXIT_CODES[found.account.status])
 
 
 @exit_with
@@ -74,6 +106,9 @@ def calibrate(
         str | None, option("--schema", "FILE", "Of the table that a function of your own takes.", "Audit")
     ] = None,
     base_rate: BaseRate = None,
+    json: JsonFile = None,
+    report: ReportFile = None,
+    quiet: Quiet = False,
 ) -> CommandResult:
     """The least noise at which a mechanism keeps a claim of any kind: certified, with one step less that does not.
 
@@ -89,21 +124,90 @@ def calibrate(
 
     Exit codes: 0 found, 2 usage error, 3 a function that is not covered, or that keeps the claim with no noise.
     """
-    from dpverdict.audit.runs.accounts import calibrated, risk_lines, risk_of_claim
+    from dpverdict.audit.runs.account_documents import calibration_document, calibration_page
+    from dpverdict.audit.runs.accounts import calibrated, risk_lines
     from dpverdict.errors import InvalidValue
+    from dpverdict.mechanisms.core.guarantees import as_guarantee
 
     if schema is not None:
+        for name, file in {"json": json, "report": report}.items():
+            if file is not None:
+                remedy = "read the lines that it prints"
+                raise InvalidValue(name, str(file), "left out beside --schema, which has no file", remedy)
         from dpverdict.audit.runs.traced import calibrated_function
 
         for name, value in {**parameters(context), "releases": None if releases == "1" else releases}.items():
             if value is not None:
                 remedy = "say them in the function"
                 raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
+        promised = None if base_rate is None else as_guarantee(claim).risk(base_rate)
         needed = calibrated_function(mechanism, schema, claim)
-        print_lines([*needed.text().splitlines(), *risk_of_claim(claim, base_rate)])
+        if not quiet:
+            print_lines([*needed.text().splitlines(), *risk_lines(promised)])
         return CommandResult(code=needed.exit_code)
-    found = calibrated(mechanism, parameters(context), claim, releases)
-    print_lines([*found.summary().splitlines(), *risk_lines(found.loss, base_rate)])
+    with Outputs(json=json, report=report) as outputs:
+        given = {name: word for name, word in parameters(context).items() if word is not None}
+        found = calibrated(mechanism, given, claim, releases)
+        risk = None if base_rate is None else found.loss.risk(base_rate)
+        if outputs.files:
+            document = calibration_document(found, mechanism, given, risk, command_line(context))
+            outputs.write(
+                json=lambda: json_text(document),
+                report=lambda: calibration_page(found, risk, document),
+            )
+    certificate = _certificate(found, mechanism, given, claim)
+    _conclude([*found.summary().splitlines(), *risk_lines(risk), *certificate], outputs, "calibrated", quiet=quiet)
+    return CommandResult(code=0)
+
+
+def _certificate(found: Calibration, mechanism: str, given: Mapping[str, str], claim: str) -> list[str]:
+    """The command that writes the certificate of one release with the noise that was found."""
+    from dpverdict.audit.trials.catalogue import option as option_for
+
+    if found.releases > 1:
+        return []
+    words = [mechanism, option_for(str(found.mechanism.scaled_by)), repr(found.scale)]
+    for name, word in given.items():
+        words += [option_for(name), word]
+    return [f"  certificate: dpverdict audit {shlex.join([*words, '--claim', claim])} --certificate FILE"]
+
+
+def _conclude(lines: Sequence[str], outputs: Outputs, done: str, *, quiet: bool) -> None:
+    if quiet:
+        return
+    print_lines(lines)
+    with printing():
+        if outputs.files:
+            outputs.conclude(done)
+
+
+def json_text(document: Mapping[str, object]) -> str:
+    """A document as it is written."""
+    return json_module.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+@exit_with
+def risk(
+    claim: Annotated[
+        str, typer.Argument(metavar="CLAIM", help='Such as "eps=2", "eps=1, delta=1e-6" or "mu=1".', show_default=False)
+    ],
+    base_rate: Annotated[
+        str, option("--base-rate", "P", "The share of people that the attacker suspects: 0.001 is 1 in 1000.", "Audit")
+    ],
+) -> CommandResult:
+    """What a promise means for people: how often an attacker is right about whom it accuses, and whom it finds.
+
+    It holds of everything that keeps the promise. With --base-rate, audit and compose say it of a mechanism.
+
+    For example: dpverdict risk eps=2 --base-rate 0.001
+
+    Exit codes: 0 answered, 2 usage error.
+    """
+    from dpverdict.audit.runs.accounts import risk_lines
+    from dpverdict.mechanisms.core.guarantees import as_guarantee
+
+    promised = as_guarantee(claim)
+    print_lines([f"What {promised.describe()} promises:", *risk_lines(promised.risk(base_rate))])
     return CommandResult(code=0)
 
 
@@ -152,6 +256,7 @@ def curve(
     json: Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")] = None,
     png: Annotated[Path | None, option("--png", "FILE", "Draw the curves.", "Output")] = None,
     svg: Annotated[Path | None, option("--svg", "FILE", "Draw the curves, as SVG.", "Output")] = None,
+    details: Details = False,
 ) -> CommandResult:
     """Certified curves of the worst neighbours: the privacy profile delta(epsilon) and the trade-off beta(alpha).
 
@@ -174,5 +279,5 @@ def curve(
         faces = renderings_of_curves(mechanism, options, points=count, base_rate=base_rate)
         outputs.write(**faces.files)
     with printing():
-        faces.show()
+        faces.show(details)
     return CommandResult(code=0)

@@ -1,6 +1,6 @@
 """The command line: ``dpverdict audit``, ``audit-sampler``, ``tap``, ``schema``, ``scores``, ``replay``, ``run``,
-``curve``, ``compose``, ``calibrate``, ``compare``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``, ``selftest``,
-``doctor``.
+``curve``, ``compose``, ``risk``, ``calibrate``, ``compare``, ``prove``, ``check``, ``list``, ``scan``, ``corpus``,
+``selftest``, ``doctor``.
 
 Exit codes: 0 certified, 1 refuted, 3 inconclusive, 2 a usage error, 130 interrupted, 70 a fault of this program. The
 commands import what they need when they run, so that ``dpverdict --help`` answers at once.
@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from dpverdict import __version__
-from dpverdict.cli.accounts import calibrate, compare, compose, curve
+from dpverdict.cli.accounts import calibrate, compare, compose, curve, risk
 from dpverdict.cli.audit import audit, replay
 from dpverdict.cli.audit_sampler import audit_sampler
 from dpverdict.cli.corpus import commands as corpus
@@ -75,7 +75,7 @@ def _help_text(command: Callable[..., NoReturn]) -> str:
 for _of_mechanism in (audit, tap, curve, calibrate, compare):
     app.command(cls=MechanismCommand, help=_help_text(_of_mechanism))(_of_mechanism)
 app.command(name="audit-sampler", help=_help_text(audit_sampler))(audit_sampler)
-for _command in (compose, run, schema, scores, replay, prove, check, corpus.scan, selftest, doctor):
+for _command in (compose, risk, run, schema, scores, replay, prove, check, corpus.scan, selftest, doctor):
     app.command(help=_help_text(_command))(_command)
 app.command(name="list", help=_help_text(list_mechanisms))(list_mechanisms)
 for _named, _of_corpus in (("list", corpus.list_entries), ("show", corpus.show), ("run", corpus.run)):

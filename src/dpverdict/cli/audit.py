@@ -78,7 +78,7 @@ def audit(
     """
     from dpverdict.audit.distinguishing.witness_document import render_witness
     from dpverdict.audit.isolation.process import parse_limits
-    from dpverdict.audit.runs.accounts import names_an_event
+    from dpverdict.audit.runs.accounts import asks_for_epsilon, names_an_event
     from dpverdict.audit.runs.costs import announced
     from dpverdict.audit.runs.finished_audit import WantedRenderings, console_facts
     from dpverdict.audit.runs.plans.renderings import render_junit
@@ -92,6 +92,8 @@ def audit(
         for name, value in {"jobs": jobs, "dask": dask}.items():
             if value is not None:
                 raise InvalidValue(name, value, "left out beside --schema", "a function is followed in one process")
+    if request.claim is None and asks_for_epsilon(request.mechanism, request.options):
+        return _say_epsilon(request, Outputs(json=json, report=report), quiet=quiet)
     if names_an_event(request.mechanism):
         for name, value in {"jobs": jobs, "dask": dask, "timeout": timeout, "memory": memory}.items():
             if value is not None:
@@ -134,6 +136,33 @@ def audit(
             if outputs.files or not followed:
                 outputs.conclude(_status_in_words(made.status))
     return CommandResult(code=made.exit_code)
+
+
+def _say_epsilon(request: Request, outputs: Outputs, *, quiet: bool) -> CommandResult:
+    """The epsilon at a delta of a mechanism that takes none itself: nothing is claimed, and nothing sampled."""
+    import json
+
+    from dpverdict.audit.runs.account_documents import composition_document, composition_page
+    from dpverdict.audit.runs.accounts import risk_lines, spent_by
+
+    given = {name: word for name, word in request.options.items() if word is not None}
+    delta = given.pop("delta")
+    with outputs:
+        found, notes = spent_by(request.mechanism, given, delta)
+        risk = None if request.base_rate is None else found.loss.risk(request.base_rate)
+        document = composition_document(found, risk, request.command)
+        outputs.write(
+            json=lambda: json.dumps(document, indent=2, allow_nan=False) + "\n",
+            report=lambda: composition_page(found, risk, document),
+        )
+    if not quiet:
+        answer = found.text().splitlines()[0]
+        hint = f'to audit it, add --claim "eps=..., delta={delta}" in place of --delta'
+        print_lines([answer, *(f"  {note}" for note in notes), *risk_lines(risk), f"  {hint}"])
+        with printing():
+            if outputs.files:
+                outputs.conclude("answered")
+    return CommandResult(code=0)
 
 
 def _exact_certificate(request: Request) -> str:
@@ -179,14 +208,15 @@ def _audit_event(request: Request, outputs: Outputs, *, quiet: bool) -> CommandR
     account = event_account(path, request.claim, adjacency)
     with outputs:
         outputs.refuse_overwriting({"the event": path})
-        values = account_fields(account, path, adjacency, request.command)
+        risk = None if request.base_rate is None else account.loss.risk(request.base_rate)
+        values = account_fields(account, path, adjacency, request.command, risk)
         outputs.write(
             json=lambda: json.dumps(values, indent=2, allow_nan=False) + "\n",
-            report=lambda: account_page(values),
+            report=lambda: account_page(values, risk),
             witness=lambda: None,
         )
     if not quiet:
-        print_lines([account.summary(), *risk_lines(account.loss, request.base_rate)])
+        print_lines([account.summary(), *risk_lines(risk)])
         with printing():
             if outputs.files:
                 outputs.conclude(_status_in_words(account.status))

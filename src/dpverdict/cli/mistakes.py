@@ -30,6 +30,16 @@ _OTHER_WORDS: Final = {
 """What a command may be called by those who look for it."""
 
 
+_OTHER_NAMES: Final = {
+    "--batch-size": "--rate 256/60000, the size of a batch over the number of records",
+    "--sample-rate": "--rate, the size of a batch over the number of records",
+    "--sampling-rate": "--rate, the size of a batch over the number of records",
+    "--noise": "--noise-multiplier, --sigma or --scale, as the mechanism has it",
+    "--num-steps": "--steps",
+}
+"""What accountants of training runs call an option that bears another name here."""
+
+
 def in_words_of_the_line(error: DpverdictError, arguments: Sequence[str]) -> str:
     """The message of an error, with the option that the value stands after, and a file that may be meant.
 
@@ -136,6 +146,8 @@ def _no_such_option(option: str, arguments: Sequence[str], known: Sequence[Any],
         if wanted.lstrip("-") in mechanism_classes() and mechanism is not None:
             return f"No such option: {option}: a mechanism is named without dashes: {path} {wanted.lstrip('-')} ..."
     meant = nearest(wanted, names)
+    if wanted in _OTHER_NAMES and "--noise-multiplier" in names:
+        meant = f"here it is {_OTHER_NAMES[wanted]}"
     return f"No such option: {option}: {meant or f'{path} --help shows them all'}".rstrip()
 
 

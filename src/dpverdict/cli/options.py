@@ -67,6 +67,11 @@ Details = Annotated[
 ]
 
 
+def command_line(context: typer.Context) -> str | None:
+    """What was typed; None where the command was called from Python."""
+    return None if context.obj is None else shlex.join(["dpverdict", *context.obj])
+
+
 def takes(kind: type[Struct]) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Give a command one parameter for every part of a request, in the place of its own parameter ``request``.
 
@@ -89,8 +94,7 @@ def takes(kind: type[Struct]) -> Callable[[Callable[..., T]], Callable[..., T]]:
             words: dict[str, Any] = {
                 name: _in_words(given.pop(name)) if name in _SWITCHES else given.pop(name) for name in parts(kind)
             }
-            if context.obj is not None:
-                words["command"] = shlex.join(["dpverdict", *context.obj])
+            words["command"] = command_line(context)
             if kind is Request:
                 words["options"] = parameters(context)
             return command(request=kind(**words), **given)

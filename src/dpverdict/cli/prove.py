@@ -34,8 +34,9 @@ def prove(
         str | None,
         typer.Argument(
             metavar="PAPER",
-            help="The key of a paper of the ledger, such as lebeda2024 or new_results, or a module or file.py of your "
-            "own with @statement; all papers of the ledger if not given.",
+            help="andersson2024 (counters), bun2016 (zCDP), ji2024 (R1SMG), lebeda2024 (correlated noise), "
+            "lebeda2024sampling (batches), poulsen2022 (elliptical noise), new_results (our own), or a module or "
+            "file.py of your own with @statement; all of the ledger if not given.",
             show_default=False,
         ),
     ] = None,
@@ -173,5 +174,6 @@ def check(
             read = kernel_read(path, found.documents, progress=bar)
         found, text = replace(found, refused=(*found.refused, *read.refused)), f"\n{read.text}"
     if not quiet:
-        print_lines(found.text + text)
+        whole = not sys.stdout.isatty()  # with the names of files, for other programs
+        print_lines(found.text + text, whole=whole)
     return CommandResult(code=found.exit_code)

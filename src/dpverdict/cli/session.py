@@ -271,16 +271,22 @@ def leave_standard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_lines(text: str | Iterable[str]) -> None:
-    """Print lines as a result; a terminal breaks those that are too long for it between words, a pipe gets them whole.
+def print_lines(text: str | Iterable[str], *, whole: bool = False) -> None:
+    """Print lines as a result, broken between words where they are longer than a line of the terminal; a pipe has 80.
 
     What the encoding of standard output has no letter for is an escape.
     """
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = None if whole else shutil.get_terminal_size().columns
     with printing():
         for line in text.split("\n") if isinstance(text, str) else text:
             shown = printable(line, sys.stdout.encoding)
             print(shown if width is None or len(shown) <= width else _broken_into_lines(shown, width))
+
+
+def in_one_row(line: str) -> str:
+    """A line that ends with three dots where the terminal is too narrow for all of it."""
+    width = shutil.get_terminal_size().columns
+    return line if len(line) <= width else f"{line[: width - 4].rsplit(' ', 1)[0]} ..."
 
 
 def _broken_into_lines(line: str, width: int) -> str:

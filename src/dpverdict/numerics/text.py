@@ -6,6 +6,7 @@ import contextlib
 import decimal as decimals
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -126,23 +127,143 @@ def decimal(number: Fraction, digits: int = 12) -> str:
     >>> decimal(Fraction(1, 3), 4), decimal(Fraction(10) ** 400), decimal(Fraction(1, 2))
     ('0.3333', '1e+400', '0.5')
     """
-    return _quotient_text(number, digits, decimals.ROUND_HALF_EVEN)
+    return about(number, digits)
 
 
-def at_most(bound: float | Fraction, digits: int = 8) -> str:
-    """An upper bound in decimal, rounded up."""
-    return (
-        str(bound)
-        if bound in (math.inf, -math.inf)
-        else _quotient_text(Fraction(bound), digits, decimals.ROUND_CEILING)
-    )
+DIGITS: Final = 4
+"""That a person reads of a number, where no more are needed to tell it from what it is compared with."""
+
+DETAILED: Final = 8
+"""That tables of details and pages have; documents have them all."""
+
+MOST_DIGITS: Final = 20
+_MILLION: Final = 10**6
+_SMALL: Final = 1e-300
 
 
-def at_least(bound: float | Fraction, digits: int = 8) -> str:
-    """A lower bound in decimal, rounded down."""
-    return (
-        str(bound) if bound in (math.inf, -math.inf) else _quotient_text(Fraction(bound), digits, decimals.ROUND_FLOOR)
-    )
+def at_most(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
+    """An upper bound in decimal, rounded up: of a number that is enclosed, the upper end.
+
+    The whole part of a number below a million is shown in full.
+
+    >>> from dpverdict.balls import ball
+    >>> at_most(1 / 3), at_most(1063, 3), at_most(Enclosure(ball(1 - 2.0**-52), ball(1 - 2.0**-53)))
+    ('0.3334', '1063', '1')
+    """
+    return _on_one_side(_ends(bound)[1], digits, decimals.ROUND_CEILING)
+
+
+def at_least(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
+    """A lower bound in decimal, rounded down: as `at_most`.
+
+    >>> from dpverdict.balls import ball
+    >>> at_least(2 / 3), at_least(Enclosure(ball(1 - 2.0**-52), ball(1 - 2.0**-53)))
+    ('0.6666', '0.9999')
+    """
+    return _on_one_side(_ends(bound)[0], digits, decimals.ROUND_FLOOR)
+
+
+def about(number: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
+    """A number rounded to nearest, of an enclosed one its upper end: it is no bound.
+
+    >>> about(2 / 3), about(Fraction(10**6)), about(123456.7)
+    ('0.6667', '1e+6', '123457')
+    """
+    return _on_one_side(_ends(number)[1], digits, decimals.ROUND_HALF_EVEN)
+
+
+def shown(found: Enclosure, digits: int = DIGITS) -> str:
+    """An enclosed number for a reader: one number if both ends are that in these digits, else both, rounded outward.
+
+    >>> from dpverdict.balls import ball
+    >>> shown(Enclosure(ball(0.38292492), ball(0.38292493))), shown(Enclosure(ball(0.5), ball(0.625)))
+    ('0.3829', '[0.5, 0.625]')
+    >>> shown(Enclosure(ball(0.5), ball(0.5)))
+    '0.5 exactly'
+    """
+    lower, upper = _ends(found)
+    if lower == math.inf:
+        return "infinite"
+    near = about(lower, digits)
+    if lower == upper and math.isfinite(lower) and Fraction(near) == Fraction(lower):
+        return f"{near} exactly"  # both ends are rounded outward, so the number is this one
+    return near if near == about(upper, digits) else f"[{at_least(lower, digits)}, {at_most(upper, digits)}]"
+
+
+def told_apart(
+    found: float | Fraction | Enclosure,
+    promised: float | Fraction | Enclosure,
+    shown_as: Callable[[float | Fraction, int], str] = at_least,
+    digits: int = DIGITS,
+) -> tuple[str, str]:
+    """What is more than was promised, and what was promised, rounded up, with as many digits as show the difference.
+
+    Args:
+        found: what is certainly more than ``promised``; of a number that is enclosed, its lower end is shown.
+        promised: a number; one that is enclosed as sharply as float64 numbers can is told in few digits if it has few.
+        shown_as: how what was found is rounded: `at_least`, or `about` where the number itself is told.
+        digits: the fewest.
+
+    >>> told_apart(1.00004, 1), told_apart(2.5, 1)
+    (('1.00004', '1'), ('2.5', '1'))
+    """
+    lowest = _ends(found)[0]
+    if lowest == math.inf:
+        return "infinite", _simple(promised) or at_most(promised, digits)
+    simple = _simple(promised)
+    pair = shown_as(lowest, digits), simple or at_most(promised, digits)
+    for some in range(digits, MOST_DIGITS + 1):
+        pair = shown_as(lowest, some), simple or at_most(promised, some)
+        if math.inf in map(float, pair) or Fraction(pair[0]) > Fraction(pair[1]):
+            break
+    return pair
+
+
+def within(
+    found: float | Fraction | Enclosure, promised: float | Fraction | Enclosure, digits: int = DIGITS
+) -> tuple[str, str]:
+    """What is no more than was promised, rounded up, and what was promised, rounded down, where digits show that.
+
+    >>> within(0.03, 0.05), within(1 - 2.0**-53, 1), within(0.123449, 0.123451)
+    (('0.03', '0.05'), ('1', '1'), ('0.12345', '0.12345'))
+    """
+    simple = _simple(promised)
+    pair = at_most(found, digits), simple or at_least(promised, digits)
+    for some in range(digits, MOST_DIGITS + 1):
+        pair = at_most(found, some), simple or at_least(promised, some)
+        if math.inf in map(float, pair) or Fraction(pair[0]) <= Fraction(pair[1]):
+            break
+    return pair
+
+
+def _ends(number: float | Fraction | Enclosure) -> tuple[float | Fraction, float | Fraction]:
+    """Both ends of what is enclosed, to many digits where a float64 has few; the number itself of one that is not."""
+    if not isinstance(number, Enclosure):
+        return number, number
+    if 0 < max(abs(number.lower), abs(number.upper)) < _SMALL:
+        lower, upper = number.show(2 * MOST_DIGITS).strip("[]").split(", ")
+        return Fraction(lower), Fraction(upper)
+    return number.lower, number.upper
+
+
+def _simple(number: float | Fraction | Enclosure) -> str | None:
+    """A number of few digits that lies in an enclosure as sharp as float64 has them, which was rounded outward.
+
+    None of a number that is not enclosed, or not so sharply.
+    """
+    if not isinstance(number, Enclosure) or not math.isfinite(number.upper):
+        return None
+    near = about(number, DETAILED)
+    sharp = number.upper <= math.nextafter(math.nextafter(number.lower, math.inf), math.inf)
+    return near if sharp and number.contains(Fraction(near)) else None
+
+
+def _on_one_side(number: float | Fraction, digits: int, rounding: str) -> str:
+    if number in (math.inf, -math.inf):
+        return str(number)
+    exact = Fraction(number)
+    whole = len(str(int(abs(exact)))) if abs(exact) < _MILLION else 0  # 1063 is not 1.07e+3
+    return _quotient_text(exact, max(digits, whole), rounding)
 
 
 def _quotient_text(number: Fraction, digits: int, rounding: str) -> str:
@@ -150,12 +271,3 @@ def _quotient_text(number: Fraction, digits: int, rounding: str) -> str:
     quotient = context.divide(decimals.Decimal(number.numerator), decimals.Decimal(number.denominator))
     quotient = quotient.normalize(context)
     return f"{quotient:f}" if -5 < quotient.adjusted() < digits else f"{quotient:e}"
-
-
-def shown(enclosure: Enclosure, digits: int = 8) -> str:
-    """The enclosure for a reader: a single number if its ends are one, else both ends rounded outward."""
-    if enclosure.lower == math.inf:
-        return "infinite"
-    if enclosure.lower == enclosure.upper:  # both are rounded outward, so the number is this float
-        return f"{enclosure.lower:.17g} exactly"
-    return enclosure.show(digits)

@@ -13,7 +13,7 @@ def test_curves_are_printed_written_and_drawn(tmp_path: Path, capsys: pytest.Cap
     assert main(["curve", "correlated-gaussian", "--dim", "100", "--mu", "1", "--points", "5", *written]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
-    assert "delta, certified" in printed.out
+    assert "Privacy profile, certified" in printed.out
     lines = files["csv"].read_text().splitlines()
     assert lines[0] == "curve,argument,lower,upper"
     assert len(lines) == 1 + 2 * 5

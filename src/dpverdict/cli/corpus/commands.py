@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json as json_text
+import sys
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from dpverdict.cli.options import JsonReport, Memory, Timeout, option
-from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines, say
+from dpverdict.cli.options import Details, JsonReport, Memory, Timeout, option
+from dpverdict.cli.session import CommandResult, Outputs, exit_with, in_one_row, print_lines, printing, say
+from dpverdict.errors import printable
 
 app: typer.Typer = typer.Typer(help="Published defects of released packages: list them, show one, run them again.")
 
@@ -19,6 +21,7 @@ From = Annotated[
         "--from", "FOLDER", "A folder of entries of your own, one .toml file each; else the published ones.", "Audit"
     ),
 ]
+_MOST_ROWS: Final = 26
 SEED: Final = "1"
 """Of the tests of a run."""
 
@@ -32,7 +35,7 @@ def list_entries(folder: From = None) -> CommandResult:
     from dpverdict.cli.corpus.entries import entries
 
     found = entries(folder)
-    rows = [(one.id, one.package, one.affected, one.fixed or "no release") for one in found]
+    rows = [(one.id, one.package, one.affected, one.fixed or "none") for one in found]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     lines = ["  ".join([*(row[i].ljust(widths[i]) for i in range(3)), row[3]]) for row in rows]
     packages = len({one.package for one in found})
@@ -46,6 +49,7 @@ def list_entries(folder: From = None) -> CommandResult:
 def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="As `dpverdict corpus list` shows it.", show_default=False)],
     folder: From = None,
+    details: Details = False,
 ) -> CommandResult:
     """One entry: what is wrong, where it was published, what is run, and what must come out.
 
@@ -66,10 +70,14 @@ def show(
             f"shown by   {KINDS[one.kind]}",
             f"broken     {' '.join(one.broken.install)}: must be {one.expected}",
             f"control    {' '.join(one.control.install)}, {one.control_is} ({one.control.what}): must not be refuted",
-            "",
-            *one.reproduction.splitlines(),
         ]
     )
+    code = one.reproduction.strip("\n").splitlines()
+    with printing():
+        if details:
+            print("", *(printable(line, sys.stdout.encoding) for line in code), sep="\n")
+        else:
+            print(f"--details prints what is run, {len(code)} lines of Python")
     return CommandResult(code=0)
 
 
@@ -124,7 +132,7 @@ def run(
 
 
 @exit_with
-def scan(folder: From = None) -> CommandResult:
+def scan(folder: From = None, details: Details = False) -> CommandResult:
     """What is installed here in a version with a published defect, and what to do. Offline, in under a second.
 
     Only names and versions are read, no package is loaded. That nothing is named says that the corpus has no entry for
@@ -146,16 +154,17 @@ def scan(folder: From = None) -> CommandResult:
             continue
         affected += 1
         cure = f"update to {entry.fixed} or later" if entry.fixed else "no release mends it"
-        lines += [
-            f"{entry.package} {version}: {entry.function}: {entry.defect}",
-            f"    {cure}; {entry.instead}",
-            f"    {entry.reference} ({entry.id})",
-        ]
+        told = [f"{entry.package} {version}: {entry.function}: {entry.defect}", f"    {cure}; {entry.instead}"]
+        lines += [*told, f"    {entry.reference} ({entry.id})"] if details else [in_one_row(line) for line in told]
+    if not details and len(lines) > _MOST_ROWS:
+        lines = [*lines[:_MOST_ROWS], f"and {(len(lines) - _MOST_ROWS) // 2} more"]
     here = [f"{package} {version}" for package, version in looked.items() if version is not None]
     lines.append(
         f"{affected} known defect{'' if affected == 1 else 's'} in what is installed here; "
         f"looked at {', '.join(here) or 'nothing'} of {len(looked)} packages with entries"
     )
+    if affected and not details:
+        lines.append("--details tells all of it, dpverdict corpus show ID one defect")
     print_lines(lines)
     if not here:
         say("note: none of the packages that the corpus knows is installed in this environment")

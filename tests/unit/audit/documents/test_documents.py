@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpverdict.audit.documents.account import CalibrationDocument, CompositionDocument
 from dpverdict.audit.documents.packet import PacketDocument
 from dpverdict.audit.documents.plan import PlanDocument, PlanEntry, PlanHead
 from dpverdict.audit.documents.report import ReportDocument
@@ -18,7 +19,15 @@ from dpverdict.audit.documents.values import Count, Number
 from dpverdict.audit.documents.witness import WitnessDocument
 from dpverdict.errors import InvalidValue
 
-WRITTEN = (ReportDocument, WitnessDocument, PlanDocument, PacketDocument, SamplerDocument)
+WRITTEN = (
+    ReportDocument,
+    WitnessDocument,
+    PlanDocument,
+    PacketDocument,
+    SamplerDocument,
+    CompositionDocument,
+    CalibrationDocument,
+)
 READ = (PlanHead, PlanEntry, Request, ScoresRequest)
 
 

@@ -14,7 +14,7 @@ from dpverdict.audit.reports.parts import (
     stated_profile,
     stated_trade_off,
 )
-from dpverdict.balls import Enclosure, Real
+from dpverdict.balls import Enclosure, Real, ball
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, PureDP
 from dpverdict.numerics.text import at_least, at_most, decimal, shown
 
@@ -29,10 +29,12 @@ def test_decimals_are_rounded_to_their_side() -> None:
 @pytest.mark.parametrize(
     ("enclosure", "text"),
     [
-        (Enclosure.of(Real.of("1/3")), "[0.33333333, 0.33333334]"),
+        (Enclosure.of(Real.of("1/3")), "0.3333"),
+        (Enclosure.hull(ball("0.25"), ball("0.75")), "[0.25, 0.75]"),
+        (Enclosure.hull(ball("0.33334"), ball("0.33336")), "[0.3333, 0.3334]"),
         (Enclosure.of(Real.of("0.5")), "0.5 exactly"),
         (gdp_parameter(DisjointLoss()), "infinite"),
-        (Enclosure.of(Real.of(Fraction(1, 3 * 10**400))), "[3.3333333e-401, 3.3333334e-401]"),
+        (Enclosure.of(Real.of(Fraction(1, 3 * 10**400))), "3.333e-401"),
     ],
 )
 def test_an_enclosure_is_shown_outward_and_a_single_number_as_such(enclosure: Enclosure, text: str) -> None:

@@ -310,3 +310,15 @@ def test_a_name_gives_a_pair_of_any_kind(tmp_path: Path) -> None:
     assert read_table(f"{named}:TABLE").tolist() == [[0.0, 1.0]]
     with pytest.raises(InvalidValue, match="a pair or two datasets"):
         read_pair(f"{named}:NUMBER")
+
+
+def test_a_column_is_read_beside_others_that_are_no_numbers_and_a_slip_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "patients.csv"
+    path.write_text("age,city,cost\n31,Oslo,1.5\n58,Rome,2.5\n")
+    assert read_column(f"{path}#cost", "in").tolist() == [1.5, 2.5]
+    with pytest.raises(InvalidValue, match=r"the columns are age, city, cost: did you mean .*patients\.csv#age\?"):
+        read_column(f"{path}#aeg", "in")
+    with pytest.raises(InvalidValue, match=r"a number in line 2, column city"):
+        read_column(f"{path}#city", "in")
+    with pytest.raises(InvalidValue, match=r"the columns are age, city, cost$"):
+        read_column(f"{path}#weight", "in")
