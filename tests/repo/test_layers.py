@@ -39,7 +39,7 @@ LAYERS = {
     "dpverdict.audit.losses": (
         "domains curves lattice base closed_form finite laplace discrete_gaussian bounded contour spherical composition"
     ),
-    "dpverdict.proofs": "checks verdicts rocq ledger * new_results",
+    "dpverdict.proofs": "checks verdicts ledger rocq * new_results",
 }
 """What stands in a room, from the ground up: each imports only what is to its left. Other rooms have no fixed order.
 

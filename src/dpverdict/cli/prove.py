@@ -82,8 +82,8 @@ def prove(
     from dpverdict.proofs.ledger.certificate_files import certificate_folder, write_certificates
     from dpverdict.proofs.ledger.proof_process import WantedProofFaces, proved
     from dpverdict.proofs.ledger.prove import Proof
-    from dpverdict.proofs.ledger.rocq_files import with_rocq
     from dpverdict.proofs.ledger.terminal import WIDTH
+    from dpverdict.proofs.rocq.certificates import with_rocq
 
     if rocq and certificates is None:
         raise InvalidValue("rocq", "given", "with --certificates FOLDER", "name the folder")
@@ -162,7 +162,7 @@ def check(
     from dpverdict.audit.isolation.process import parse_limits
     from dpverdict.proofs.ledger.certificate_files import checked
     from dpverdict.proofs.ledger.proof_process import unlike_source
-    from dpverdict.proofs.ledger.rocq_files import kernel_read
+    from dpverdict.proofs.rocq.certificates import kernel_read
 
     found = checked(path, parse_limits(timeout, memory), with_documents=against_source or rocq)
     stated = [one for one in found.documents if "statement" in one[1]] if against_source else []

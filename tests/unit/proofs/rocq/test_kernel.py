@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from dpverdict.cli.application import app
 from dpverdict.errors import InvalidValue
 from dpverdict.proofs.ledger.certificates import certificates
-from dpverdict.proofs.ledger.rocq_files import kernel_read, rocq_of, with_rocq
 from dpverdict.proofs.rocq import kernel
+from dpverdict.proofs.rocq.certificates import kernel_read, rocq_of, with_rocq
 from dpverdict.proofs.rocq.kernel import ASSUMED, COMPARED, KERNEL_CHECKED, NOT_ACCEPTED, NOT_TRANSLATED, decided
 
 pytestmark = pytest.mark.skipif(shutil.which("coqc") is None, reason="coqc is not installed")
