@@ -85,8 +85,11 @@ def agree(seed: int, programs: int) -> tuple[Counter[str], list[str]]:
         schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace)
         made = certificate(program.function(), schema)
         if made is not None:
-            count[derived(made)] += 1
-            if derived(made) == "refused":
+            found = derived(made)
+            if found == "refused" and "multivariate_normal" in program.text:
+                found = "beyond"  # the independent checker does not derive noise that several numbers share
+            count[found] += 1
+            if found == "refused":
                 apart.append(f"{schema.to_toml()}\n{program.text}")
     return count, apart
 

@@ -16,6 +16,7 @@ import collections
 import dataclasses
 import dis
 import functools
+import inspect
 import os
 import sys
 import sysconfig
@@ -579,7 +580,7 @@ def fingerprint(value: Any, depth: int = 40, seen: set[int] | None = None) -> ob
     if isinstance(value, types.FunctionType):
         return fingerprint(vars(value), depth - 1, seen) if vars(value) else id(value)
     inner = dict(getattr(value, "__dict__", None) or {}) if not isinstance(value, type | types.ModuleType) else {}
-    for kind in type(value).__mro__:
+    for kind in inspect.getmro(type(value)):
         slots: Any = vars(kind).get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else slots:
             if isinstance(name, str) and not name.startswith("__") and hasattr(value, name):
