@@ -10,13 +10,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeAlias
 
 from dpverdict.balls import Enclosure, exactly
 from dpverdict.errors import InvalidValue
 
 _DIGITS = 1100  # every float64 has at most this many decimal digits
 _SHORT = 24
+_Number: TypeAlias = float | Fraction | Decimal
 
 
 def whole_number(text: str, name: str, *, at_least: int, at_most: int | None = None) -> int:
@@ -141,7 +142,7 @@ _MILLION: Final = 10**6
 _SMALL: Final = 1e-300
 
 
-def at_most(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
+def at_most(bound: _Number | Enclosure, digits: int = DIGITS) -> str:
     """An upper bound in decimal, rounded up: of a number that is enclosed, the upper end.
 
     The whole part of a number below a million is shown in full.
@@ -153,7 +154,7 @@ def at_most(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
     return _on_one_side(_ends(bound)[1], digits, decimals.ROUND_CEILING)
 
 
-def at_least(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
+def at_least(bound: _Number | Enclosure, digits: int = DIGITS) -> str:
     """A lower bound in decimal, rounded down: as `at_most`.
 
     >>> from dpverdict.balls import ball
@@ -163,7 +164,7 @@ def at_least(bound: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
     return _on_one_side(_ends(bound)[0], digits, decimals.ROUND_FLOOR)
 
 
-def about(number: float | Fraction | Enclosure, digits: int = DIGITS) -> str:
+def about(number: _Number | Enclosure, digits: int = DIGITS) -> str:
     """A number rounded to nearest, of an enclosed one its upper end: it is no bound.
 
     >>> about(2 / 3), about(Fraction(10**6)), about(123456.7)
@@ -185,15 +186,15 @@ def shown(found: Enclosure, digits: int = DIGITS) -> str:
     if lower == math.inf:
         return "infinite"
     near = about(lower, digits)
-    if lower == upper and math.isfinite(lower) and Fraction(near) == Fraction(lower):
+    if lower == upper and math.isfinite(lower) and Decimal(near) == lower:
         return f"{near} exactly"  # both ends are rounded outward, so the number is this one
     return near if near == about(upper, digits) else f"[{at_least(lower, digits)}, {at_most(upper, digits)}]"
 
 
 def told_apart(
-    found: float | Fraction | Enclosure,
-    promised: float | Fraction | Enclosure,
-    shown_as: Callable[[float | Fraction, int], str] = at_least,
+    found: _Number | Enclosure,
+    promised: _Number | Enclosure,
+    shown_as: Callable[[_Number, int], str] = at_least,
     digits: int = DIGITS,
 ) -> tuple[str, str]:
     """What is more than was promised, and what was promised, rounded up, with as many digits as show the difference.
@@ -214,14 +215,12 @@ def told_apart(
     pair = shown_as(lowest, digits), simple or at_most(promised, digits)
     for some in range(digits, MOST_DIGITS + 1):
         pair = shown_as(lowest, some), simple or at_most(promised, some)
-        if math.inf in map(float, pair) or Fraction(pair[0]) > Fraction(pair[1]):
+        if math.inf in map(float, pair) or Decimal(pair[0]) > Decimal(pair[1]):
             break
     return pair
 
 
-def within(
-    found: float | Fraction | Enclosure, promised: float | Fraction | Enclosure, digits: int = DIGITS
-) -> tuple[str, str]:
+def within(found: _Number | Enclosure, promised: _Number | Enclosure, digits: int = DIGITS) -> tuple[str, str]:
     """What is no more than was promised, rounded up, and what was promised, rounded down, where digits show that.
 
     >>> within(0.03, 0.05), within(1 - 2.0**-53, 1), within(0.123449, 0.123451)
@@ -231,43 +230,44 @@ def within(
     pair = at_most(found, digits), simple or at_least(promised, digits)
     for some in range(digits, MOST_DIGITS + 1):
         pair = at_most(found, some), simple or at_least(promised, some)
-        if math.inf in map(float, pair) or Fraction(pair[0]) <= Fraction(pair[1]):
+        if math.inf in map(float, pair) or Decimal(pair[0]) <= Decimal(pair[1]):
             break
     return pair
 
 
-def _ends(number: float | Fraction | Enclosure) -> tuple[float | Fraction, float | Fraction]:
+def _ends(number: _Number | Enclosure) -> tuple[_Number, _Number]:
     """Both ends of what is enclosed, to many digits where a float64 has few; the number itself of one that is not."""
     if not isinstance(number, Enclosure):
         return number, number
     if 0 < max(abs(number.lower), abs(number.upper)) < _SMALL:
         lower, upper = number.show(2 * MOST_DIGITS).strip("[]").split(", ")
-        return Fraction(lower), Fraction(upper)
+        return Decimal(lower), Decimal(upper)  # as a fraction, 1e-100000 has so many digits
     return number.lower, number.upper
 
 
-def _simple(number: float | Fraction | Enclosure) -> str | None:
+def _simple(number: _Number | Enclosure) -> str | None:
     """A number of few digits that lies in an enclosure as sharp as float64 has them, which was rounded outward.
 
     None of a number that is not enclosed, or not so sharply.
     """
-    if not isinstance(number, Enclosure) or not math.isfinite(number.upper):
+    if not isinstance(number, Enclosure) or not math.isfinite(number.upper) or 0 < abs(number.upper) < _SMALL:
         return None
     near = about(number, DETAILED)
     sharp = number.upper <= math.nextafter(math.nextafter(number.lower, math.inf), math.inf)
     return near if sharp and number.contains(Fraction(near)) else None
 
 
-def _on_one_side(number: float | Fraction, digits: int, rounding: str) -> str:
+def _on_one_side(number: _Number, digits: int, rounding: str) -> str:
     if number in (math.inf, -math.inf):
         return str(number)
+    if isinstance(number, Decimal):
+        return _in_digits(number, Decimal(1), digits, rounding)
     exact = Fraction(number)
     whole = len(str(int(abs(exact)))) if abs(exact) < _MILLION else 0  # 1063 is not 1.07e+3
-    return _quotient_text(exact, max(digits, whole), rounding)
+    return _in_digits(Decimal(exact.numerator), Decimal(exact.denominator), max(digits, whole), rounding)
 
 
-def _quotient_text(number: Fraction, digits: int, rounding: str) -> str:
+def _in_digits(above: Decimal, below: Decimal, digits: int, rounding: str) -> str:
     context = decimals.Context(prec=digits, rounding=rounding, Emin=decimals.MIN_EMIN, Emax=decimals.MAX_EMAX)
-    quotient = context.divide(decimals.Decimal(number.numerator), decimals.Decimal(number.denominator))
-    quotient = quotient.normalize(context)
+    quotient = context.divide(above, below).normalize(context)
     return f"{quotient:f}" if -5 < quotient.adjusted() < digits else f"{quotient:e}"
