@@ -1,4 +1,4 @@
-"""The rooms of the papers: the folders beside ``checks``, ``verdicts`` and ``ledger``, found by walking them."""
+"""The rooms of the papers: the folders beside those of the means of proof, found by walking them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESULTS = "new_results"
 PROOFS = __name__.rpartition(".checks.")[0]
 """The package of the rooms."""
 
-TOOLS = frozenset({"checks", "verdicts", "ledger"})
+TOOLS = frozenset({"checks", "verdicts", "ledger", "rocq"})
 """The rooms that hold means of proof, and no paper."""
 
 
