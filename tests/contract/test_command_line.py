@@ -167,7 +167,7 @@ def test_every_mechanism_has_all_faces_of_a_report_and_releases_that_agree(
 )
 def test_curves_of_any_mechanism_are_tabulated(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["curve", *words(command), "--points", "2"]) == 0
-    assert "beta, certified" in capsys.readouterr().out
+    assert "Trade-off function, certified" in capsys.readouterr().out
 
 
 @pytest.mark.few(20)
