@@ -102,7 +102,7 @@ class Terms:
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._kinds = {name: set(kind.split()) for name, kind in variables.items()}
-        self.names = identifiers(variables)
+        self.names: dict[str, str] = identifiers(variables)
         self.needed: list[str] = []
         self.roots: dict[str, bool] = {}
         self.functions: set[str] = set()
