@@ -88,7 +88,7 @@ class _Block:
         return _ONE if times == 0 else term if times == 1 else f"(* {' '.join([term] * times)})"
 
     def _power(self, base: ast.expr, exponent: ast.expr) -> Term:
-        power = _rational(exponent)
+        power = rational(exponent)
         if power is None or abs(power.numerator) > 64 or power.denominator > 16:
             return self._opaque(ast.BinOp(base, ast.Pow(), exponent)), _ONE
         times = abs(power.numerator)
@@ -150,7 +150,7 @@ def _roots_of_variables(tree: ast.AST) -> Iterator[tuple[str, int]]:
             case ast.Call(func=ast.Name(id="sqrt"), args=[ast.Name(id=name)]) if name not in _CONSTANTS:
                 yield name, 2
             case ast.BinOp(left=ast.Name(id=name), op=ast.Pow(), right=exponent):
-                power = _rational(exponent)
+                power = rational(exponent)
                 if power is not None and 1 < power.denominator <= 16 and name not in _CONSTANTS:
                     yield name, power.denominator
             case _:
@@ -330,16 +330,16 @@ def _number(value: Fraction) -> str:
     return f"(- {made})" if value < 0 else made
 
 
-def _rational(node: ast.expr) -> Fraction | None:
-    """A constant of integers; None for anything else."""
+def rational(node: ast.expr) -> Fraction | None:
+    """A constant of whole numbers; None for anything else."""
     match node:
-        case ast.Constant(value=int(whole)):
+        case ast.Constant(value=int(whole)) if not isinstance(whole, bool):
             return Fraction(whole)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            value = _rational(inner)
+            value = rational(inner)
             return None if value is None else -value
         case ast.BinOp(left=left, op=ast.Div(), right=right):
-            a, b = _rational(left), _rational(right)
+            a, b = rational(left), rational(right)
             return None if a is None or not b else a / b
         case _:
             return None

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from typing import Final
 
+from dpverdict.proofs.ledger.smt import rational
 from dpverdict.proofs.verdicts.expressions import expression_of
 
 LARGEST_POWER: Final = 200
@@ -242,18 +242,3 @@ class Terms:
                 return POSITIVE
             case _:
                 return UNKNOWN
-
-
-def rational(node: ast.expr) -> Fraction | None:
-    """A constant of whole numbers; None for anything else."""
-    match node:
-        case ast.Constant(value=int(whole)) if not isinstance(whole, bool):
-            return Fraction(whole)
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            value = rational(inner)
-            return None if value is None else -value
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            a, b = rational(left), rational(right)
-            return None if a is None or not b else a / b
-        case _:
-            return None
