@@ -155,12 +155,11 @@ class _Reader:
             "SelfComposedDpEvent": self._repeated,
             "ComposedDpEvent": self._composed,
         }
-        if name in self._in_batches():
-            return self._in_batches()[name](event, path, 1)
+        batches = self._in_batches()
+        if name in batches:
+            return batches[name](event, path, 1)
         if name not in readers:
-            known = (
-                f"use one of {', '.join([*readers, *self._in_batches()])}, or the pessimistic distribution by from_pld"
-            )
+            known = f"use one of {', '.join([*readers, *batches])}, or the pessimistic distribution by from_pld"
             self._refuse(event, path, NEAREST.get(name, known))
         return readers[name](event, path)
 
