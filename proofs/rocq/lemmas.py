@@ -174,7 +174,7 @@ def _boxes(piece: Json) -> Iterator[Lemma | str]:
     if piece["expression"] is None:
         raise NotTranslated("boxes of what is not written")
     terms = Terms(piece["variables"])
-    expression = terms.read(piece["expression"].replace("ball(", "ball("))
+    expression = terms.read(piece["expression"])
     names = list(piece["variables"])
     if len(names) != len(piece["box"]):
         raise NotTranslated("a box of other variables")
