@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 import runpy
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -892,9 +893,49 @@ def comparison_of_dates(d: Derivation, operands: list[Given], p: Mapping[str, An
     rows = [the_rows(one) for one in operands]
     need(all(kind_of(one.dtype) == "M" and one.masks == rows[0].masks for one in rows), "dates of the same records")
     need(len(rows) == (2 if p["date"] is None else 1) and p["name"] in COMPARING, "a comparison of two dates")
-    if p["date"] is not None:
-        datetime.datetime.fromisoformat(p["date"])
-    return Rows(Box([(0.0, 1.0, False)], ()), "bool", rows[0].masks)
+    support = None if p["date"] is None else cell_of_dates(operands[0], p["name"], [p["date"]])
+    return Rows(Box([(0.0, 1.0, False)], ()), "bool", rows[0].masks, None, support, support is not None)
+
+
+def isin_of_dates(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    rows = [the_rows(one) for one in operands]
+    need(len(rows) == 1 and kind_of(rows[0].dtype) == "M" and type(p["dates"]) is list, "dates")
+    support = cell_of_dates(operands[0], "equal", p["dates"])
+    return Rows(Box([(0.0, 1.0, False)], ()), "bool", rows[0].masks, None, support, support is not None)
+
+
+DAY = 24 * 60 * 60 * 10**6
+IN_MICROSECONDS = {"datetime64[D]": DAY, "datetime64[s]": 10**6, "datetime64[ms]": 10**3, "datetime64[us]": 1,
+                   "datetime64[ns]": 1}  # fmt: skip
+DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d{6}(?:\d{3})?))?)?", re.ASCII)
+
+
+def cell_of_dates(column: Given, name: str, dates: Sequence[Any]) -> Support | None:
+    """The cell of dates, by their microseconds from 1970, if each is a whole number of units of the column."""
+    assert isinstance(column.fact, Rows)
+    numbers = []
+    for text in dates:
+        parts = DATE.fullmatch(text) if type(text) is str else None
+        if parts is None:
+            raise Wrong("a date without a zone")
+        day = datetime.date.fromisoformat(parts[1]).toordinal() - datetime.date(1970, 1, 1).toordinal()
+        hours, minutes, seconds = (int(one or 0) for one in parts.group(2, 3, 4))
+        need(hours < 24 and minutes < 60 and seconds < 60 and parts[5] != "000000", "a time of the day")
+        left = parts[5] or ""
+        number = day * DAY + ((hours * 60 + minutes) * 60 + seconds) * 10**6 + int(left[:6] or 0)
+        unit = IN_MICROSECONDS.get(column.fact.dtype)
+        if unit is None or number % unit or abs(number) > 2**52 or len(left) > 6:
+            return None
+        numbers.append(float(number))
+    if column.fact.box.shape != () or column.number is None:
+        return None
+    if name in ("less", "less_equal"):
+        cell = Cell(None, high=numbers[0], high_in=name == "less_equal")
+    elif name in ("greater", "greater_equal"):
+        cell = Cell(None, low=numbers[0], low_in=name == "greater_equal")
+    else:
+        cell = Cell(frozenset(numbers), missing=name == "not_equal", others=name == "not_equal")
+    return {column.number: cell}
 
 
 def ends_of(column: Mapping[str, Any]) -> tuple[float, float]:
@@ -1785,6 +1826,7 @@ RULES: dict[str, tuple[Callable[..., Fact], str]] = {
     "fill nan": (fill_nan, "dtype"), "drop missing": (drop_missing, ""),
     "remainder": (remainder, "dtype"), "map": (mapped, "dtype"), "digitize": (digitized, "right"),
     "part of a date": (part_of_a_date, "dtype name"), "comparison of dates": (comparison_of_dates, "date name"),
+    "isin of dates": (isin_of_dates, "dates"),
     "in 32 bits": (in_32_bits, ""),
     "along the row": (along_the_row, "axis dtype keepdims name"), "row times matrix": (row_times_matrix, "dtype"),
     "columns": (side_by_side, "dtype new"), "sum": (sum_of, "all dtype"), "mean": (mean, "all dtype"),

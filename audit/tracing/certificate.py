@@ -50,6 +50,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "groups of several columns": ("dtype", "keys", "values"),
     "histogram": ("dtype", "edges"),
     "index": ("key",),
+    "isin of dates": ("dates",),
     "map": ("dtype",),
     "mean": ("all", "dtype"),
     "move": ("dtype", "name"),

@@ -468,6 +468,7 @@ MORE = {
     "part of a date": lambda df, rng: (df["day"].dt.year() > 2020).sum() + df["day"].dt.month().sum()
     + rng.laplace(scale=13),
     "comparison of dates": lambda df, rng: (df["day"] > datetime.date(2024, 3, 1)).sum() + rng.laplace(),
+    "isin of dates": lambda df, rng: df["day"].is_in([datetime.date(2024, 3, 1)]).sum() + rng.laplace(),
     "in 32 bits": lambda df, rng: (MONTHS.join(df.group_by(pl.col("day").dt.month().alias("m")).len(), on="m",
                                                how="left",
                                                maintain_order="left").fill_null(0)["len"].to_numpy()
@@ -490,7 +491,7 @@ low = 2019-02-01
 high = 2024-12-31
 """)
 MONTHS = pl.DataFrame({"m": list(range(1, 13))}, schema={"m": pl.Int8})
-OF_POLARS = ("fill null", "fill nan", "part of a date", "comparison of dates", "in 32 bits")
+OF_POLARS = ("fill null", "fill nan", "part of a date", "comparison of dates", "isin of dates", "in 32 bits")
 
 
 def the_program(name: str) -> tuple[Any, TableSchema]:

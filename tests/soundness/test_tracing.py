@@ -162,7 +162,7 @@ PLANTED = {
 """For each operation, a program in which it matters; those of pandas are tried in tests/unit/audit/tracing."""
 
 ELSEWHERE = {"is missing", "drop missing", "map", "groups", "groups of several columns", "fill null", "fill nan",
-             "part of a date", "comparison of dates", "in 32 bits"}  # fmt: skip
+             "part of a date", "comparison of dates", "isin of dates", "in 32 bits"}  # fmt: skip
 """Those of pandas and polars, which are tried in their own tests."""
 SCHEMA = """
 relation = "{}"

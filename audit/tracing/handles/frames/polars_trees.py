@@ -36,7 +36,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     no,
     raw,
 )
-from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, part
+from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, one_of, part
 from dpverdict.audit.tracing.handles.frames.frame_or_series import SEE
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed
@@ -136,6 +136,9 @@ class Tree:
         value = series.item()
         if value is None:
             self._no("null", "give a number")
+        kind = series.dtype.inner if isinstance(series.dtype, pl.List) else series.dtype
+        if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":
+            self._no("a public time in nanoseconds", "give a datetime.datetime")
         return list(value) if isinstance(value, pl.Series) else value
 
     def _rows(self, value: Any) -> FollowedArray:
@@ -357,6 +360,8 @@ class Tree:
             return np.logical_not(self._mask(first))
         if kind == "IsIn" and len(others) == 1 and isinstance(others[0], list):
             values = others[0]
+            if of_dates(first):
+                return one_of(first, values, _as_date)
             return applied("isin", [self._rows(first), values], np.isin(raw(first), values))
         if kind == "IsBetween" and not any(isinstance(one, FollowedArray) for one in others):
             closed = str(more.get("closed", "Both")) if isinstance(more, dict) else "Both"
@@ -417,6 +422,9 @@ def _followed(value: Any) -> bool:
 def _as_date(array: FollowedArray, value: Any) -> Any:
     if not isinstance(value, datetime.date):
         no(array, "dates compared with something else", "compare with pl.date(2024, 12, 31), or datetime.date")
+    if isinstance(value, datetime.datetime) and str(np.asarray(raw(array)).dtype) == "datetime64[ns]":
+        no(array, "nanoseconds compared with a time, which polars rounds to microseconds",
+           "compare with pl.date(2024, 12, 31)")  # fmt: skip
     return value
 
 
