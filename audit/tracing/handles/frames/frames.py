@@ -398,7 +398,8 @@ class FollowedFrame(PandasHandle):
         elif isinstance(by, list) and by and all(isinstance(one, str) for one in by) and len(set(by)) == len(by):
             keys = tuple(self._column(one)._dpv_arr for one in by)
         else:
-            self._no("groupby of something else than columns", "name them: df.groupby(['city', 'sex'])")
+            remedy = INSTEAD["resample"] if isinstance(by, pd.Grouper) else "name them: df.groupby(['city', 'sex'])"
+            self._no("groupby of something else than columns", remedy)
         return Groups(self._dpv_tape, keys, self._dpv_columns, None, complete=observed is False)
 
     def value_counts(self, subset: Any = None, *args: Any, **given: Any) -> Any:
