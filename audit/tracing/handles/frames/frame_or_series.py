@@ -29,7 +29,7 @@ INSTEAD: Final = {
     "str": "map the categories of the schema by a dictionary",
     "dt": "compare with public dates, or take the year, quarter, month, day, dayofyear or dayofweek",
     **dict.fromkeys(["resample", "group_by_dynamic", "set_index", "asfreq", "upsample"],
-                    "which dates occur is data: count ((df['day'] >= a) & (df['day'] < b)).sum() for public dates a, b, "
+                    "which dates occur is data: count ((df['day'] >= a) & (df['day'] < b)).sum() for public a, b, "
                     "or group by a part, df.groupby(df['day'].dt.month), and reindex by public labels"),
 }  # fmt: skip
 """What to write in place of methods that are not covered."""
