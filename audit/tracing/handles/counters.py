@@ -94,38 +94,8 @@ def counter_of(value: Any) -> FollowedCounter | None:
     return FollowedCounter(column) if known else None
 
 
-class _Standing(type):
-    def __new__(cls, name: str, bases: tuple[type, ...], names: dict[str, Any], **given: Any) -> Any:
-        if bases:  # a class of the user's: it is one of the true class, and may do anything
-            return type(name, tuple(_ORIGINAL if one is COUNTER else one for one in bases), names, **given)
-        return super().__new__(cls, name, bases, names)
-
-    def __getitem__(cls, kind: Any) -> Any:
-        return _ORIGINAL[kind]
-
-    def __instancecheck__(cls, one: Any) -> bool:
-        return isinstance(one, _ORIGINAL)
-
-    def __subclasscheck__(cls, one: Any) -> bool:
-        return issubclass(one, _ORIGINAL)
-
-    def __call__(cls, *args: Any, **given: Any) -> Any:
-        found = counter_of(args[0]) if current() is not None and len(args) == 1 and not given else None
-        return _ORIGINAL(*args, **given) if found is None else found
-
-    def __getattr__(cls, name: str) -> Any:
-        return getattr(_ORIGINAL, name)
-
-    def __repr__(cls) -> str:
-        return repr(_ORIGINAL)
-
-    def __eq__(cls, other: Any) -> bool:
-        return other is cls or other is _ORIGINAL
-
-    def __hash__(cls) -> int:
-        return hash(_ORIGINAL)
-
-
-_ORIGINAL: Final = collections.Counter
-COUNTER: Final[Any] = _Standing("Counter", (), {"__doc__": _ORIGINAL.__doc__})
-"""What stands for the class while a run is followed."""
+def new_counter(cls: type, *args: Any, **given: Any) -> Any:
+    """What stands for ``Counter.__new__`` while a run is followed; a class of the user's is as it was."""
+    plain = current() is None or cls is not collections.Counter or len(args) != 1 or bool(given)
+    found = None if plain else counter_of(args[0])
+    return dict.__new__(cls, *args, **given) if found is None else found

@@ -36,7 +36,7 @@ from dpverdict.audit.tracing.handles.arrays import (
 )
 from dpverdict.audit.tracing.handles.building import Building, making
 from dpverdict.audit.tracing.handles.coins import coins_for
-from dpverdict.audit.tracing.handles.counters import COUNTER
+from dpverdict.audit.tracing.handles.counters import new_counter
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
 from dpverdict.audit.tracing.handles.tape import RunTape, current, refuse_own_classes
@@ -557,7 +557,7 @@ def replaced(
         found.append((random, name, _only_while_followed(own, original)))
     found += [(random, name, _kind(getattr(random, name), _python_generator)) for name in ("Random", "SystemRandom")]
     found += [(np.random, name, _kind(getattr(np.random, name), _new_bits)) for name in _BITS]
-    found.append((collections, "Counter", COUNTER))
+    found.append((collections.Counter, "__new__", new_counter))
     for name in ("c_make_encoder", "_make_iterencode"):
         if (encoder := getattr(json.encoder, name)) is not None:
             found.append((json.encoder, name, _asked_by_json(encoder)))
