@@ -139,7 +139,7 @@ class PandasProgram(FrameProgram):
         return str(self.pick([
             lambda: f"{f}[{self.mask()}]", lambda: f"{f}.loc[{self.mask()}]", lambda: f"{f}.query('age > {int(c)}')",
             lambda: f"{f}.dropna(subset=['pay'])", lambda: f"{f}.dropna()", lambda: f"{f}[{f}['city'] == 'Oslo']",
-            lambda: f"{f}.query(\"age <= {int(c)} and sex == 'f'\")", lambda: f"{f}.dropna(subset=['day', 'visits'])",
+            lambda: f"{f}.query(\"age <= {int(c)} {self.pick(['and', '&', 'or', '|'])} sex == 'f'\")", lambda: f"{f}.dropna(subset=['day', 'visits'])",
             lambda: f"{f}.assign(age={f}['age'].clip(0, {abs(int(c)) + 1}))", lambda: f"{f}.fillna({{'pay': {c}, 'visits': 2}})",
         ])())  # fmt: skip
 
@@ -270,7 +270,7 @@ class PolarsProgram(FrameProgram):
             lambda: f"({a}.tanh())", lambda: f"({a}.floor())", lambda: f"({full})", lambda: f"({full}.cast(pl.Float64))",
             lambda: f"pl.when({self.mask()}).then({a}).otherwise({c})", lambda: f"pl.when({self.mask()}).then({b}).otherwise({a})",
             lambda: f"({a}.round(1))", lambda: f"({a} % {d})", lambda: f"({a} // {d})", lambda: f"({a}.sign())",
-            lambda: "(pl.col('day').dt.month().cast(pl.Int64))", lambda: "(pl.col('day').dt.weekday().cast(pl.Int64))",
+            lambda: f"({a}.sin())", lambda: "(pl.col('age').pow(2))", lambda: "(pl.col('day').dt.month().cast(pl.Int64))", lambda: "(pl.col('day').dt.weekday().cast(pl.Int64))",
             lambda: f"(pl.col('sex').replace_strict({{'f': 0, 'm': {int(c)}}}))", lambda: "(pl.col('ok').cast(pl.Int64))",
             lambda: f"(pl.col('city').replace_strict({{'Bonn': 1.5, 'Oslo': {c}}}, default=0.5))",
             lambda: "(pl.col('day').dt.year().cast(pl.Int64) - 2023)",
@@ -288,7 +288,8 @@ class PolarsProgram(FrameProgram):
             lambda: f"(~{self.mask()})" if known else "(pl.col('ok'))",
             lambda: f"({self.mask()} & {self.mask()})" if known else f"(pl.col('age') {sign} {int(c)})",
             lambda: f"({self.mask()} | {self.mask()})" if known else f"({full} {sign} {c})",
-            lambda: f"({full} {sign} {c})", lambda: f"(pl.col('city') == '{other}')", lambda: "(pl.col('sex') == 'm')",
+            lambda: f"({full} {sign} {c})", lambda: f"(pl.col('city') {self.pick(['==', '!='])} '{other}')",
+            lambda: f"(pl.col('visits') {sign} {int(c)})", lambda: f"(pl.col('city').is_in(['{other}']))", lambda: "(pl.col('sex') == 'm')",
             lambda: f"(pl.col('sex').is_in(['m', '{other}']))", lambda: f"(pl.col('age').is_between({int(c)}, {int(c) + 2}, closed='{self.pick(['both', 'left', 'right', 'none'])}'))",
             lambda: f"(pl.col('age') {sign} {int(c)})", lambda: "(pl.col('visits').is_null())", lambda: "(pl.col('pay').is_not_null())",
             lambda: f"(pl.col('day') {sign} pl.date({year}, {month}, {day}))", lambda: f"(pl.col('day').dt.month() == {int(self.rng.integers(1, 13))})",
