@@ -1,5 +1,8 @@
 """``collections.Counter`` of a column: how often a public value occurs is a count of records."""
 
+# The parts of one trace make and read each other.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import collections
@@ -37,7 +40,7 @@ class FollowedCounter(Followed):
 
     def __init__(self, column: FollowedArray) -> None:
         object.__setattr__(self, "_dpv_column", column)
-        object.__setattr__(self, "_dpv_tape", column._dpv_tape)  # pyright: ignore[reportPrivateUsage]
+        object.__setattr__(self, "_dpv_tape", column._dpv_tape)
 
     def __getitem__(self, label: Any) -> Any:
         """How many records have a public value; 0 is a count as any other."""
