@@ -34,10 +34,10 @@ HALVES: Final = ("exponential", "geometric")
 CHOOSING: Final = ("laplace", "gumbel", "exponential")
 """Laws of noise on scores of which the largest is chosen."""
 MOST_MIXED: Final = 4096
+"""Gaussian draws at once, of which it is known where they are used."""
 _SELECTIONS: Final = ("select", "drop missing")
 _WITHOUT_ENTRIES: Final = (*_SELECTIONS, "is missing", "count", "sampled")
 """Operations that look at no entry, but at whether there is one."""
-"""Gaussian draws at once, of which it is known where they are used."""
 _LIBRARIES: Final = ("numpy", "scipy", "pandas", "polars", "dpverdict", "random", "functools", "contextlib", "math")
 
 
