@@ -304,6 +304,9 @@ class RunTape:
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         while frame is not None and frame.f_globals.get("__name__") != RUNNER:
             module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if module == "numpy" and frame.f_code.co_qualname.startswith("vectorize."):
+                self.refuse("np.vectorize of noisy values, whose function may decide on each",
+                            "use functions of NumPy: np.where")  # fmt: skip
             if module not in _LIBRARIES and module not in sys.stdlib_module_names:
                 later = decides_later(frame.f_code, frame.f_lasti, frame.f_globals, self.files)
                 if later is not None:
