@@ -11,7 +11,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing import run
 from dpverdict.audit.tracing.certify import certify_function
-from dpverdict.audit.tracing.handles import draws, functions, released
+from dpverdict.audit.tracing.handles import draws, functions, released, tape
 from dpverdict.audit.tracing.handles.frames import frames
 from dpverdict.audit.tracing.rules import records
 from dpverdict.audit.tracing.source import reach
@@ -109,6 +109,8 @@ PLANTED = {
     "operations:math_of_a_column": [(draws, "_no_records", nothing)],
     "of_python:single_ends": [(records, "as_stored", lambda found, dtype: found)],
     "of_python:piecewise": [(released, "_calls_back", nothing)],
+    "of_python:slice_by_noise": [(tape, "data_beside", nothing)],
+    "of_python:dictionary_by_text": [(tape, "data_beside", nothing)],
     "frames:column_of_a_selection": [(frames, "rows_of", nothing)],
     "frames:columns_twice": [(frames.FollowedFrame, "_names_differ", nothing)],
 }

@@ -342,6 +342,8 @@ def _method(name: str, function: Callable[..., Any], *, mirrored: bool = False) 
     def method(self: Released, other: Any) -> Any:
         if isinstance(other, Followed):
             return NotImplemented
+        if type(other) in (list, tuple, dict, set, frozenset):
+            _apart_from_data((other,), {})  # a list of data times a noisy number
         sides = (plain(other), plain(self)) if mirrored else (plain(self), plain(other))
         return made(self._dpv_tape, function(*sides), loose=_any_loose((self, other)))
 

@@ -1678,3 +1678,34 @@ class of_python:
 
     def column_against_rows(x, rng):
         return (x[:, :1] + x[:, 0]).sum() + rng.laplace(scale=200)
+
+    def list_times_noise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return [raw] * int(noisy > 1e6)
+
+    def slice_by_noise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return [raw][: int(noisy > 1e6)]
+
+    def slice_by_noise_of_a_list_with_a_name(x, rng):  # where a noisy value is large
+        kept = [x[:, 0].sum()]
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        many = slice(0, range(3)[int(noisy > 1e6)])
+        return kept.__getitem__(many)
+
+    def first_ones_by_noise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return list(itertools.islice([raw], int(max(noisy - 1e6, 0))))
+
+    def repeated_by_noise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return list(itertools.repeat(raw, int(noisy > 1e6)))
+
+    def dictionary_by_text(x, rng):  # where a noisy value is 1000
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return {True: raw}.get(f"{noisy:.0f}" == "1000", 0.0)
