@@ -700,7 +700,8 @@ def _to_int(value: Any) -> Any:
 
 def _no_records(args: Sequence[Any]) -> None:
     """Python takes one number: of a column it is an error, unless there is one record."""
-    if any(hasattr(one, "_dpv_array") or np.ndim(one) > 0 for one in args if isinstance(one, Followed)):
+    followed: list[Any] = [one for one in args if isinstance(one, Followed)]
+    if any(hasattr(one, "_dpv_array") or np.ndim(one) > 0 for one in followed):
         _refuse("a function of Python for one number that is given a column", "use that of NumPy: np.maximum, np.sqrt")
 
 
