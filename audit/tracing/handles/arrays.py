@@ -162,7 +162,11 @@ class FollowedArray(Followed, np.lib.mixins.NDArrayOperatorsMixin):
             return made
         (target,) = out
         own = fact_of(target) if isinstance(target, FollowedArray) else None
-        if own is not None and not isinstance(own, Rows) and (own.shape == () or isinstance(made, Released)):
+        alone = own is not None and not isinstance(own, Rows) and own.shape == ()
+        if alone and not target._dpv_owned:
+            tape.refuse(f"np.{name} in place, of an array without axes, which another name may show too",
+                        "assign the result to a new name")  # fmt: skip
+        if own is not None and not isinstance(own, Rows) and (alone or isinstance(made, Released)):
             return made  # a number is never changed in place; and what noise was added to in place may be forgotten
         if not isinstance(target, FollowedArray) or not target._dpv_owned:
             tape.refuse(f"np.{name} written into data in place", "assign the result to a new name")

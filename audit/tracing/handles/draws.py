@@ -91,7 +91,8 @@ def _noise(
     else:
         shape = (int(size),) if np.ndim(size) == 0 else tuple(int(one) for one in size)
     values = np.asarray(unit(shape)) * (1 if parameter is not None else array)
-    noise = FollowedArray(tape, None, values, noise=tape.draw(law, parameter, array, shape))
+    owned = size is None or shape != ()  # of size=() it is an array, which other names may show too
+    noise = FollowedArray(tape, None, values, noise=tape.draw(law, parameter, array, shape), owned=owned)
     if isinstance(loc, Followed | Released) or hasattr(loc, "_dpv_array"):
         if is_rows(array_of(loc)):
             _refuse("noise added to each record", "sum first, and add noise to the sum")
@@ -492,6 +493,9 @@ def _converting(original: Callable[..., Any]) -> Callable[..., Any]:
                 a.may_be_shown()
             found = array_of(settled(a), dtype)
             if found is not None:
+                for key, value in given.items():
+                    if key not in ("copy", "order", "subok") and value is not None and (key, value) != ("ndmin", 0):
+                        _refuse(f"np.array of data with {key}=", "leave it out; x[None] has a further axis")
                 copies = original is _ARRAY and given.get("copy", True) and isinstance(found, FollowedArray)
                 return found.copy() if copies else found
         a = settled(a) if tape is not None else a
@@ -694,8 +698,14 @@ def _to_float(value: Any) -> Any:
         return value if np.asarray(value._dpv_value).dtype.kind == "f" else made(value._dpv_tape, np.float64(
             plain(value)))  # fmt: skip
     if is_total(value) and fact_of(value).shape == ():
-        return value.astype(np.float64)
+        return _number(value.astype(np.float64))
     return float(value)
+
+
+def _number(found: Any) -> Any:
+    """A number of Python: no other name shows it."""
+    found._dpv_owned = True
+    return found
 
 
 def _to_int(value: Any) -> Any:
@@ -705,13 +715,21 @@ def _to_int(value: Any) -> Any:
         whole = np.trunc(plain(value))
         return made(value._dpv_tape, np.int64(whole) if np.ndim(whole) == 0 and abs(whole) < 2.0**62 else whole)
     if is_total(value) and fact_of(value).shape == ():
-        return value.astype(np.int64)
+        return _number(value.astype(np.int64))
     return int(value)
+
+
+def _no_records(args: Sequence[Any]) -> None:
+    """Python takes one number: of a column it is an error, unless there is one record."""
+    followed: list[Any] = [one for one in args if isinstance(one, Followed)]
+    if any(hasattr(one, "_dpv_array") or np.ndim(one) > 0 for one in followed):
+        _refuse("a function of Python for one number that is given a column", "use that of NumPy: np.maximum, np.sqrt")
 
 
 def _extreme(plain_function: Callable[..., Any], function: Any) -> Callable[..., Any]:
     def act(*args: Any, **given: Any) -> Any:
         if len(args) > 1 and not given and any(isinstance(one, Followed | Released) for one in args):
+            _no_records(args)
             found = args[0]
             for one in args[1:]:
                 found = function(found, one)
@@ -838,6 +856,7 @@ class _Math:
 
         def act(*args: Any) -> Any:
             if function is not None and any(isinstance(one, Followed | Released) for one in args):
+                _no_records(args)
                 return function(*args)
             return found(*args)
 

@@ -21,7 +21,9 @@ from dpverdict.audit.tracing.handles.arrays import (
     is_rows,
     is_total,
     key_of,
+    known_length,
     labelled,
+    length_of,
     methods,
     no,
     product_of_columns,
@@ -82,7 +84,7 @@ def _getitem(array: FollowedArray, key: Any) -> Any:
     if isinstance(key, tuple):
         key = tuple(public(array, one) for one in key)
     places = np.arange(int(np.prod(fact.shape, dtype=np.int64))).reshape(fact.shape)[public(array, key)]
-    return _picked(array, places, viewed=True)
+    return _picked(array, places, viewed=isinstance(places, np.ndarray))  # a number is a copy, c[0, ...] is a view
 
 
 def _picked(array: FollowedArray, places: Any, *, viewed: bool = False) -> FollowedArray:
@@ -111,9 +113,13 @@ def _of_records(array: FollowedArray, fact: Rows, key: Any) -> Any:
         else:
             no(array, "records that are picked by their position", "records have no order: use a mask, x[x > 0]")
     first, *rest = key
-    if first is Ellipsis and len(rest) <= len(fact.shape):
-        first, rest = slice(None), [slice(None)] * (len(fact.shape) - len(rest)) + rest
+    if first is Ellipsis:
+        whole = len(rest) <= len(fact.shape) and all(_is_plain_index(one) and one is not None for one in rest)
+        first, rest = slice(None), ([slice(None)] * (len(fact.shape) - len(rest)) if whole else [Ellipsis]) + rest
     if isinstance(first, FollowedArray):
+        if not all(_is_plain_index(one) for one in rest):
+            no(array, "a mask beside a list of columns, which NumPy pairs with the records one by one",
+               "write x[mask][:, [0, 1]]")  # fmt: skip
         picked = selected(array, first)
         return picked[(slice(None), *rest)] if rest else picked
     if not (isinstance(first, slice) and first == slice(None)):
@@ -121,10 +127,28 @@ def _of_records(array: FollowedArray, fact: Rows, key: Any) -> Any:
     if not rest:
         return array
     inner = tuple(public(array, one) for one in rest)
+    _must_stay_in_order(array, inner)
     value = array._dpv_value[(slice(None), *inner)]
     found = applied("index", [array], value, key=key_of(inner))
     array._dpv_owned = found._dpv_owned = False  # a view: neither may be changed in place
     return found
+
+
+def _is_plain_index(one: Any) -> bool:
+    """Whether an index is a number, a slice, a new axis or all axes, and no list or mask."""
+    whole = isinstance(one, int | np.integer) and not isinstance(one, bool)
+    return one is None or one is Ellipsis or isinstance(one, slice) or whole
+
+
+def _must_stay_in_order(array: FollowedArray, key: tuple[Any, ...]) -> None:
+    """Refuse lists of places that stand apart from other places: NumPy puts their axis before that of the records."""
+    if all(_is_plain_index(one) for one in key):
+        return
+    picks = [one is not None and one is not Ellipsis and not isinstance(one, slice) for one in key]
+    first, last = picks.index(True), len(picks) - picks[::-1].index(True)
+    if not all(picks[first:last]):
+        no(array, "lists of places that stand apart in one index, whose axis NumPy puts before that of the records",
+           "index one axis after another")  # fmt: skip
 
 
 def selected(array: FollowedArray, mask: Any) -> FollowedArray:
@@ -543,7 +567,26 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
 # products and norms ---------------------------------------------------------------------------------------------------
 
 
-@covers(np.dot, np.matmul, "matmul", np.inner)
+@covers(np.dot)
+def _dot(a: Any, b: Any, out: Any = None) -> Any:
+    return _product(a, b, out, most=2)
+
+
+@covers(np.inner)
+def _inner(a: Any, b: Any, out: Any = None) -> Any:
+    return _product(a, b, out, most=1)
+
+
+def _product(a: Any, b: Any, out: Any, *, most: int) -> Any:
+    """np.dot and np.inner, where they do what ``a @ b`` does: np.dot up to two axes, np.inner of vectors."""
+    name, dims = ("np.dot", "two axes") if most == 2 else ("np.inner", "one axis")
+    if any(np.ndim(one) > most or np.ndim(one) == 0 for one in (a, b)):
+        no(_first(a, b), f"{name} of numbers, or of arrays of more than {dims}, which is no product of matrices",
+           "write a * b, or a @ b with a transposed")  # fmt: skip
+    return _matmul(a, b, out)
+
+
+@covers(np.matmul, "matmul")
 def _matmul(a: Any, b: Any, out: Any = None) -> Any:
     array = _first(a, b)
     _nothing_else(array, "matmul", {"out": out})
@@ -624,19 +667,35 @@ def _reshaped(name: str) -> Callable[..., Any]:
         if isinstance(fact, Rows):
             if name == "ravel" and fact.shape == ():
                 return a
-            shape = args[0] if len(args) == 1 else args
-            if name == "reshape" and fact.shape == () and tuple(np.atleast_1d(shape)) == (-1, 1):
-                return a[:, None]
-            if name == "reshape" and np.size(shape) == 1 and fact.shape in ((), (1,)):
-                return a if fact.shape == () else a[:, 0]
-            if name == "squeeze":
-                return a[:, 0] if fact.shape == (1,) else a
-            no(a, f"np.{name} of records", "take columns: x[:, i], or x[:, None]")
+            return _reshaped_records(a, fact, name, args, given)
         places = np.arange(int(np.prod(fact.shape, dtype=np.int64))).reshape(fact.shape)
         found = getattr(np, name)(places, *args, **given)
         return _picked(a, found, viewed=True)
 
     return act
+
+
+def _reshaped_records(array: FollowedArray, fact: Rows, name: str, args: Any, given: Any) -> Any:
+    """Records in another shape, where it is the same whatever their number is."""
+    number = length_of(array) if known_length(array) else -1
+    if name == "reshape" and not given and args:
+        shape = public(array, args[0] if len(args) == 1 else args)
+        asked = tuple(-1 if one == number else int(one) for one in np.atleast_1d(np.asarray(shape)))
+        if asked == (-1, 1) and fact.shape == ():
+            return array[:, None]
+        if asked == (-1,) and fact.shape in ((), (1,)):
+            return array if fact.shape == () else array[:, 0]
+        no(array, "records in a shape that only some numbers of them have", "write x.reshape(-1, 1), or x[:, None]")
+    if name == "squeeze":
+        axis = public(array, args[0] if args else given.get("axis"))
+        if axis is None and number < 2:
+            no(array, "np.squeeze of records, which takes the axis of one record away too", "name the axis: axis=1")
+        axes = [i for i, one in enumerate(fact.shape, start=1) if one == 1] if axis is None else [
+            int(one) % array.ndim for one in np.atleast_1d(axis)]  # fmt: skip
+        if 0 in axes or any(fact.shape[one - 1] != 1 for one in axes):
+            no(array, "np.squeeze of the axis of the records, or of one that has several entries")
+        return array[tuple(0 if i in axes else slice(None) for i in range(array.ndim))] if axes else array
+    no(array, f"np.{name} of records", "take columns: x[:, i], or x[:, None]")
 
 
 for _name in ("reshape", "ravel", "squeeze", "transpose", "expand_dims", "flip", "roll", "repeat", "tile", "take",
@@ -655,7 +714,7 @@ for _name in ("reshape", "ravel", "squeeze", "transpose", "expand_dims", "flip",
 
 @covers(np.copy)
 def _copy(a: Any, *args: Any, **given: Any) -> Any:
-    return labelled(remade(a, a._dpv_number, np.copy(raw(a))), a._dpv_labels)
+    return _as_array(labelled(remade(a, a._dpv_number, np.copy(raw(a))), a._dpv_labels))
 
 
 @covers(np.shape)
@@ -675,8 +734,12 @@ def _size(a: Any, axis: Any = None) -> Any:
 
 def _public_like(value: float) -> Callable[..., Any]:
     def act(a: Any, *args: Any, dtype: Any = None, **given: Any) -> Any:
+        if args or given:
+            no(a, "np.zeros_like or np.ones_like with another shape or order", "write np.zeros(shape)")
         if is_rows(a):
-            return a * 0 + value if a.dtype.kind in "iuf" else np.where(a == a, value, value)
+            kind = a.dtype if dtype is None else np.dtype(dtype)
+            found: Any = a * 0 + value if a.dtype.kind in "iuf" else np.where(a == a, value, value)
+            return found if kind == found.dtype else found.astype(kind)
         return np.full(fact_of(a).shape, value, dtype=dtype or a.dtype)
 
     return act
@@ -756,11 +819,13 @@ def _column_stack(tup: Any) -> Any:
 
 @covers(np.hstack)
 def _hstack(tup: Any, **given: Any) -> Any:
+    _nothing_else(next(one for one in tup if isinstance(one, Followed | Released)), "hstack", given)
     return joined(list(tup), np.hstack)
 
 
 @covers(np.vstack)
 def _vstack(tup: Any, **given: Any) -> Any:
+    _nothing_else(next(one for one in tup if isinstance(one, Followed | Released)), "vstack", given)
     if all(is_rows(one) for one in tup):
         no(_first(*tup), "np.vstack of records", "use np.column_stack, which gives records in rows")
     return joined(list(tup), np.vstack)
@@ -804,15 +869,23 @@ method("argmax")(lambda self, *args, **given: _argmax(self))
 method("sort", "argsort")(lambda self, *args, **given: _order(self))
 method("cumsum")(lambda self, *args, **given: _cumsum(self, *args, **given))
 method("round")(lambda self, decimals=0, out=None: _round(self, decimals, out))
-method("dot")(lambda self, other: _matmul(self, other))
+method("dot")(lambda self, other: _dot(self, other))
 method("copy")(lambda self, *args: _copy(self))
 method("reshape")(lambda self, *args: _reshaped("reshape")(self, args[0] if len(args) == 1 else args))
-method("ravel")(lambda self, *args: _reshaped("ravel")(self))
-method("flatten")(lambda self, *args: _copied(_reshaped("ravel")(self)))
-method("squeeze")(lambda self, *args: _reshaped("squeeze")(self))
-method("transpose")(lambda self, *args: self.T)
+method("ravel")(lambda self, order="C": _reshaped("ravel")(self, order))
+method("flatten")(lambda self, order="C": _copied(_reshaped("ravel")(self, order)))
+method("squeeze")(lambda self, *args, **given: _reshaped("squeeze")(self, *args, **given))
 method("item")(lambda self, *args: no(self, "data that become a plain number", "add noise first"))
 method("tolist")(lambda self: no(self, "data that become a list", "add noise first"))
+
+
+@method("transpose")
+def _transposed(self: Any, *axes: Any) -> Any:
+    if not axes or axes == (None,):
+        return self.T
+    if is_rows(self):
+        no(self, ".transpose of records with axes", "write x.T")
+    return _reshaped("transpose")(self, axes[0] if len(axes) == 1 else axes)
 
 
 @method("clip")
@@ -834,7 +907,9 @@ def _astype(self: Any, dtype: Any, *args: Any, **given: Any) -> Any:
         value = np.asarray(raw(self)).astype(kind)
     if is_rows(self):
         return applied("astype", [self], value, dtype=str(kind))
-    return applied("converted", [self], value, dtype=str(kind))
+    found = applied("converted", [self], value, dtype=str(kind))
+    found._dpv_owned = self._dpv_owned or fact_of(self).shape != ()  # of an array without axes, another one
+    return found
 
 
 @method("any", "all")
@@ -845,7 +920,7 @@ def _any(self: Any, *args: Any, **given: Any) -> Any:
 def array_of(value: Any, dtype: Any = None) -> Any:
     """np.array and np.asarray of what is followed, or of a list that holds it; None for anything else."""
     if isinstance(value, FollowedArray):
-        return value if dtype is None or np.dtype(dtype) == value.dtype else _astype(value, dtype)
+        return _as_array(value if dtype is None or np.dtype(dtype) == value.dtype else _astype(value, dtype))
     if hasattr(value, "_dpv_array"):
         return array_of(value._dpv_array(), dtype)
     if isinstance(value, Released):
@@ -855,6 +930,16 @@ def array_of(value: Any, dtype: Any = None) -> Any:
         found = joined(inner, lambda given: np.stack([np.asarray(one) for one in given]))
         return found if dtype is None else found.astype(dtype)
     return None
+
+
+def _as_array(array: FollowedArray) -> FollowedArray:
+    """One number as an array without axes, which other names may show too: then it is not changed in place."""
+    fact = fact_of(array)
+    if isinstance(fact, Rows) or fact.shape != ():
+        return array
+    found = labelled(remade(array, array._dpv_number, raw(array)), array._dpv_labels)
+    found._dpv_owned = False
+    return found
 
 
 def _is_one_noisy_number(value: Any) -> bool:

@@ -99,6 +99,9 @@ class Released:
         ):
             return NotImplemented  # the draws know what they are put to
         _apart_from_data(args, kwargs)
+        if "(vectorized)" in function.__name__:
+            self._dpv_tape.refuse("a function of Python that is called on each noisy value, where it may decide",
+                                  "use functions of NumPy: np.where")  # fmt: skip
         out = kwargs.pop("out", None)
         if method == "at" and not isinstance(args[0], Released):
             self._dpv_tape.refuse("noisy values written into an array in place", "assign the result to a name")
@@ -226,10 +229,20 @@ def _called(
     _apart_from_data(args, kwargs)
     if kwargs.get("out") is not None:
         tape.refuse("noisy values written into an array in place", "assign the result to a name")
+    if (loose or name in _COUNTING or name == "piecewise") and _calls_back((*args, *kwargs.values())):
+        tape.refuse("a function that is called on as many noisy values as noise decides, or on none",
+                    "compute with all noisy values: np.where, np.maximum")  # fmt: skip
     args, kwargs = plain(args), plain(kwargs)
     given = [_calling_back(tape, one) for one in args]
     found = function(*given, **{key: _calling_back(tape, one) for key, one in kwargs.items()})
     return made(tape, found, loose=loose or name in _COUNTING)
+
+
+def _calls_back(values: Any) -> bool:
+    """Whether some values are functions, or lists of them, that are called back."""
+    return any(_calls_back(one.values() if type(one) is dict else one) if type(one) in (list, tuple, dict)
+               else callable(one) and type(one) is not Released and not isinstance(one, type | np.ufunc)
+               for one in values)  # fmt: skip
 
 
 def _calling_back(tape: RunTape, value: Any) -> Any:
@@ -329,6 +342,8 @@ def _method(name: str, function: Callable[..., Any], *, mirrored: bool = False) 
     def method(self: Released, other: Any) -> Any:
         if isinstance(other, Followed):
             return NotImplemented
+        if type(other) in (list, tuple, dict, set, frozenset):
+            _apart_from_data((other,), {})  # a list of data times a noisy number
         sides = (plain(other), plain(self)) if mirrored else (plain(self), plain(other))
         return made(self._dpv_tape, function(*sides), loose=_any_loose((self, other)))
 

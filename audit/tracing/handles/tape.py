@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, Final, NoReturn, final
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy as np
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
 from dpverdict.audit.tracing.rules.facts import Fact, NoiseFact, Total
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step, TracedOperand
+from dpverdict.audit.tracing.source.beside import data_beside
 from dpverdict.audit.tracing.source.reach import decides_later
 
 RUNNER: Final = "dpverdict.audit.tracing.run"
@@ -315,6 +316,9 @@ class RunTape:
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         while frame is not None and frame.f_globals.get("__name__") != RUNNER:
             module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            if module == "numpy" and frame.f_code.co_qualname.startswith("vectorize."):
+                self.refuse("np.vectorize of noisy values, whose function may decide on each",
+                            "use functions of NumPy: np.where")  # fmt: skip
             if module not in _LIBRARIES and module not in sys.stdlib_module_names:
                 later = decides_later(frame.f_code, frame.f_lasti, frame.f_globals, self.files)
                 if later is not None:
@@ -322,8 +326,27 @@ class RunTape:
                         f"a noisy value that becomes {how}, and {later} after it",
                         "keep it as an array of NumPy until the end: np.maximum for max, np.where for if",
                     )
+                beside = data_beside(frame, self._are_data, self._makes_noise)
+                if beside is not None:
+                    self.refuse(
+                        f"a noisy value that becomes {how} while {beside}, which holds data, stands beside it",
+                        "make all noisy values first, and leave the data behind: noisy = raw + noise",
+                    )
             frame = frame.f_back
         self.left = self.left or f"a noisy value became {how} ({line})"
+
+    def _are_data(self, value: Any) -> bool:
+        """Whether a value is of the records, or a statistic."""
+        return hasattr(type(value), "_dpv_tape") and not self._is_noise_or_noisy(value)
+
+    @staticmethod
+    def _is_noise_or_noisy(value: Any) -> bool:
+        return hasattr(type(value), "_dpv_pending") or getattr(value, "_dpv_noise", None) is not None
+
+    def _makes_noise(self, value: Any) -> bool:
+        """Whether a value is noise, or a generator or a function of the code, which may add it."""
+        own = type(value).__module__.startswith("dpverdict") and not self._are_data(value)
+        return own or isinstance(value, FunctionType)
 
 
 def two_sided(noise: NoiseFact) -> NoiseFact:

@@ -71,6 +71,21 @@ def must_fit(found: Interval, dtype: str) -> Interval:
     return found
 
 
+def as_stored(found: Interval, dtype: str) -> Interval:
+    """Bounds of numbers as they are stored: those of single precision are rounded, and rounding never falls."""
+    if dtype != "float32":
+        return found
+    with np.errstate(over="ignore"):
+        low, high = (np.asarray(end).astype(np.float32).astype(np.float64) for end in (found.low, found.high))
+    return Interval.of(low, high, found.missing)
+
+
+def _no_single(fact: Rows, what: str) -> None:
+    """Refuse what rounds several times where numbers are of single precision."""
+    if fact.dtype == "float32":
+        refuse(f"{what} of float32, of which each step is rounded", "convert them: .astype(float)")
+
+
 @operation("table", "a column of the table holds what the schema says")
 def table(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
     """A column, or all columns side by side."""
@@ -134,7 +149,7 @@ def elementwise(setting: Setting, operands: Sequence[TracedOperand], given: Mapp
         support, exact = None, False
     if name not in _STAYING:
         must_fit(found, dtype)
-    return Rows(rows[0].masks, *found, dtype, None, support, exact, _norm(setting, name, operands))
+    return Rows(rows[0].masks, *as_stored(found, dtype), dtype, None, support, exact, _norm(setting, name, operands))
 
 
 def _is_number(fact: Rows) -> bool:
@@ -178,19 +193,24 @@ def _support(
             column = next(one.number for one in operands if one.fact is not None)
             return (None, False) if cell is None or column is None else (((column, cell),), True)
         case "bitwise_and" | "logical_and" | "multiply":
-            supports = [one for one, _ in known if one is not None]
+            # NaN is true wherever it stands; of a product it stays NaN, and is known to be missing
+            joins = name != "multiply"
+            facts = [one.fact for one in operands if isinstance(one.fact, Rows)]
+            supports = [one.support for one in facts if one.support is not None and not (joins and one.missing.any())]
             if not supports:
                 return None, False
             joint = supports[0] if len(supports) == 1 else both(supports[0], supports[1])
-            whole = len(supports) == 2 and all(exact for _, exact in known) and name != "multiply"
+            whole = len(supports) == 2 and all(exact for _, exact in known) and joins
             return joint, whole and not {c for c, _ in supports[0]} & {c for c, _ in supports[1]}
         case "invert" | "logical_not":
             support, exact = known[0]
             if support is not None and exact and len(support) == 1:
                 other = support[0][1].complement()
                 return (None, False) if other is None else (((support[0][0], other),), True)
-            number = operands[0].number
+            number, fact = operands[0].number, operands[0].fact
             assert number is not None
+            if not isinstance(fact, Rows) or fact.shape != ():  # a cell is of one column
+                return None, False
             return ((number, Cell(frozenset([False]))),), True
         case "negative" | "positive" | "absolute" | "square" | "sqrt" | "sign" | "floor" | "ceil" | "rint" | "trunc":
             return known[0][0], False
@@ -316,6 +336,7 @@ def row_norm(setting: Setting, operands: Sequence[TracedOperand], given: Mapping
     (fact,) = the_rows(operands)
     if len(fact.shape) != 1:
         refuse("a norm of records with several axes", "reshape them to one row for each record")
+    _no_single(fact, "a norm")
     size = bounds.absolute(interval_of(fact))
     with np.errstate(over="ignore"):
         high = float(np.sum(size.high))  # the l1 norm bounds the l2 norm
@@ -423,7 +444,8 @@ def where(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[st
     elif zero[0] and supports[0] is not None and condition.exact and len(supports[0]) == 1:
         other = supports[0][0][1].complement()
         support = None if other is None else ((supports[0][0][0], other),)
-    return Rows(rows[0].masks, *must_fit(found, given["dtype"]), given["dtype"], None, support)
+    found = as_stored(must_fit(found, given["dtype"]), given["dtype"])
+    return Rows(rows[0].masks, *found, given["dtype"], None, support)
 
 
 @operation("index", "picks entries of the row of each record", "a public index of columns")
@@ -479,13 +501,14 @@ def astype(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[s
         must_be_of_one_record(setting, operands)
     found = interval_of(fact)
     if kind.kind == "b":
-        return Rows(fact.masks, *bounds.truth(found), "bool", None, fact.support)
+        support = None if fact.missing.any() else fact.support  # NaN is true, wherever it stands
+        return Rows(fact.masks, *bounds.truth(found), "bool", None, support)
     if kind.kind in "iu":
         if found.missing.any() or not (np.isfinite(found.low) & np.isfinite(found.high)).all():
             refuse("integers made of numbers that may be missing or infinite", "fill and clip them first")
         found = Interval.of(np.trunc(found.low), np.trunc(found.high))
-    return Rows(fact.masks, *must_fit(found, str(kind)), str(kind), None, fact.support,
-                norm=fact.norm if kind.kind == "f" else None)  # fmt: skip
+    return Rows(fact.masks, *as_stored(must_fit(found, str(kind)), str(kind)), str(kind), None, fact.support,
+                norm=fact.norm if kind == np.float64 else None)  # fmt: skip
 
 
 @operation("fill", "a function of the entry of one record")
@@ -636,6 +659,8 @@ def along_the_row(setting: Setting, operands: Sequence[TracedOperand], given: Ma
     axis, name = int(given["axis"]), str(given["name"])
     if not fact.shape or not _is_number(fact):
         refuse(f"{name} along the rows of one column")
+    if name in ("sum", "mean"):
+        _no_single(fact, f"a {name}")
     entries = [Interval(*(np.take(one, i, axis=axis) for one in interval_of(fact))) for i in range(fact.shape[axis])]
     joined = {"sum": bounds.add, "mean": bounds.add, "max": bounds.maximum, "min": bounds.minimum}[name]
     found = entries[0]
@@ -655,6 +680,7 @@ def row_times_matrix(setting: Setting, operands: Sequence[TracedOperand], given:
     matrix = np.asarray(operands[1].value, dtype=np.float64)
     if len(fact.shape) != 1 or matrix.ndim not in (1, 2) or matrix.shape[0] != fact.shape[0]:
         refuse("a product of records with a public array of that shape")
+    _no_single(fact, "a product")
     wide = matrix if matrix.ndim == 2 else matrix[:, None]
     found = Interval.of(np.zeros(wide.shape[1]), np.zeros(wide.shape[1]))
     for i in range(wide.shape[0]):
@@ -676,4 +702,4 @@ def columns(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[
         parts = [Interval.of(*(entry[None] for entry in one)) for one in parts]
     parts = [Interval.of(*(np.atleast_1d(entry) for entry in one)) for one in parts]
     found = Interval.of(*(np.concatenate([part[i] for part in parts]) for i in range(3)))
-    return Rows(rows[0].masks, *must_fit(found, given["dtype"]), given["dtype"])
+    return Rows(rows[0].masks, *as_stored(must_fit(found, given["dtype"]), given["dtype"]), given["dtype"])

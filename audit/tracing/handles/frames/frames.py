@@ -41,6 +41,7 @@ from dpverdict.audit.tracing.handles.frames.series import (
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import RunTape
+from dpverdict.audit.tracing.rules.facts import Rows
 
 _COMPARE: Final[dict[Any, Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
@@ -155,6 +156,7 @@ class FollowedFrame(PandasHandle):
         if isinstance(key, Released):
             self._no("records that are picked by a noisy value", "clip and select by public numbers only")
         if isinstance(key, list | pd.Index):
+            self._names_differ(key)
             return self._with({name: self._column(name)._dpv_arr for name in key})
         if isinstance(key, slice):
             self._no("records that are picked by their position", "use a mask, df[df.age > 0]")
@@ -184,8 +186,11 @@ class FollowedFrame(PandasHandle):
         if isinstance(value, FollowedSeries):
             if value._dpv_index != self._dpv_index or is_total(value._dpv_arr):
                 self._no("a column with other labels than the frame", "make it of columns of this frame")
-            return value._dpv_arr
+            value = value._dpv_arr
         if isinstance(value, FollowedArray) and is_rows(value):
+            if rows_of(value) != rows_of(self._first()):
+                self._no("a column of other records than the frame, which pandas fills with gaps, or refuses",
+                         "select the records of the whole frame: df = df[mask]")  # fmt: skip
             return value
         if isinstance(value, Followed | Released) or np.ndim(value) != 0:
             self._no("a column that is not of the records", "use a public number or columns of this frame")
@@ -233,7 +238,12 @@ class FollowedFrame(PandasHandle):
         """With other names."""
         if not isinstance(columns, dict) or given:
             self._no("rename of something else than columns")
+        self._names_differ([columns.get(name, name) for name in self._dpv_columns])
         return self._with({columns.get(name, name): one for name, one in self._dpv_columns.items()})
+
+    def _names_differ(self, names: Any) -> None:
+        if len(set(names)) < len(names):
+            self._no("two columns of one name, which pandas gives both at once", "give each a name of its own")
 
     def dropna(self, subset: Any = None, **given: Any) -> Any:
         """The records where some columns are present."""
@@ -323,7 +333,7 @@ class FollowedFrame(PandasHandle):
                 return [self._asked(one, named) for one in elements]
             case ast.Name(id=name) if name in self._dpv_columns:
                 return self._column(name)
-            case ast.Constant(value=value):
+            case ast.Constant(value=value) if not (isinstance(value, str) and _OUTSIDE in value):  # an @ in a text
                 return value
         self._no("query", "write it with a mask: df[(df.age > 10) & (df.city == 'Oslo')]")
 
@@ -478,6 +488,12 @@ class FollowedFrame(PandasHandle):
         if name.startswith("_") or not hasattr(pd.DataFrame, name):
             raise AttributeError(name)
         self._no(f".{name} of a frame of data", INSTEAD.get(name, SEE))
+
+
+def rows_of(array: FollowedArray) -> Any:
+    """Which records an array has: those that its masks select."""
+    fact = fact_of(array)
+    return fact.masks if isinstance(fact, Rows) else None
 
 
 class _Index:

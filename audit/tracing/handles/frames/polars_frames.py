@@ -39,6 +39,7 @@ from dpverdict.audit.tracing.handles.frames.polars_trees import (
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import RunTape
+from dpverdict.audit.tracing.rules.facts import Rows
 from dpverdict.audit.tracing.rules.operations import refuse
 
 
@@ -84,6 +85,10 @@ class PolarsFrame(PolarsHandle):
             else:
                 expression = one if isinstance(one, pl.Expr) else pl.col(one) if isinstance(one, str) else pl.lit(one)
                 found[name] = tree.of(expression)[1]
+        if len({fact.masks for one in found.values() if isinstance(one, FollowedArray)
+                and isinstance(fact := fact_of(one), Rows)}) > 1:  # fmt: skip
+            self._no("columns of different selections of records together, which polars refuses by their lengths",
+                     "select the same records of each: df.filter(...)")  # fmt: skip
         return found
 
     def _expanded(self, expression: Any) -> list[Any]:
@@ -187,12 +192,19 @@ class PolarsFrame(PolarsHandle):
         if any(is_total(one) for one in found.values()):
             self._no("a statistic in a column, so that a record meets all others", "use public numbers")
         whole: dict[str, Any] = {}
+        own = fact_of(self._tree()._any())
         for name, one in found.items():
             if isinstance(one, FollowedArray):
+                fact = fact_of(one)
+                if isinstance(own, Rows) and isinstance(fact, Rows) and own.masks != fact.masks:
+                    self._no("a column of other records than the frame, which polars refuses by its length",
+                             "select the records of the whole frame: df.filter(...)")  # fmt: skip
                 whole[name] = one
             elif isinstance(one, int | float):
                 base = next(a for a in self._dpv_columns.values() if a.dtype.kind in "biuf")
                 whole[name] = np.where(np.equal(base, base), one, one)
+                if isinstance(one, int):  # as polars has a number that stands alone
+                    whole[name] = whole[name].astype(np.int32)
             else:
                 self._no("a column that is not of the records", "use expressions of columns")
         return self._with({**self._dpv_columns, **whole})
@@ -313,6 +325,8 @@ class PolarsFrame(PolarsHandle):
         found = dict(self._dpv_columns)
         for name in more:
             mapping = dict(zip(keys, table[name].to_list(), strict=True))
+            if table[name].dtype not in (pl.Int64, pl.Float64, pl.String, pl.Boolean):
+                self._no("join with a table of numbers that are not in 64 bits", ".cast(pl.Int64) or .cast(pl.Float64)")
             values = np.array([mapping[one] for one in raw(key).tolist()])
             kind = str(values.dtype) if values.dtype.kind in "biuf" else "category"
             found[name] = applied("map", [key, mapping], values if kind != "category" else values.astype(object),

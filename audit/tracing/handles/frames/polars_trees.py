@@ -271,7 +271,17 @@ class Tree:
         kinds = {np.asarray(raw(one)).dtype.name for one in sides if isinstance(one, FollowedArray)}
         if not kinds <= {"int64", "float64"}:
             self._no("when of something else than 64-bit numbers", ".cast(pl.Float64) first")
-        return np.where(self.condition(inner["predicate"]), *sides)
+        found = np.where(self.condition(inner["predicate"]), *sides)
+        if kinds:
+            return found
+        written = [io.BytesIO(json.dumps(inner[one]).encode()) for one in ("truthy", "falsy")]
+        dtype = str(pl.select(pl.when(True).then(pl.Expr.deserialize(written[0], format="json")).otherwise(
+            pl.Expr.deserialize(written[1], format="json"))).to_series().dtype)  # fmt: skip
+        if dtype == "Int32":  # two whole numbers alone
+            return found.astype(np.int32)
+        if dtype not in _KINDS:
+            self._no(f"when of numbers in {dtype}", "cast it to pl.Float64 or pl.Int64")
+        return found.astype(_KINDS[dtype])
 
     def _cast(self, inner: Mapping[str, Any]) -> Any:
         kind = inner["dtype"]
@@ -372,6 +382,8 @@ class Tree:
         listed = fact.values if isinstance(fact, Rows) else None
         if listed is None:
             self._no(f"{name} of a column whose values the schema does not list", "use when, then and otherwise")
+        if type(others[1]) is int:  # a number that stands alone is in 32 bits
+            self._no(f"{name} by one whole number for all, which is in 32 bits", "give lists of old and new values")
         if len(others) > 2 and not isinstance(others[2], list):
             table = {one: table.get(one, others[2]) for one in listed}
         elif name == "Replace":

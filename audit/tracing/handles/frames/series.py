@@ -153,7 +153,9 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         index = shared_labels(self._dpv_tape, args)
         found = function(*unwrapped(settled(args)), **unwrapped(settled(given)))
         if isinstance(found, FollowedArray | Released) and _fits(found, index, self._dpv_arr):
-            return series_of(found, index, self.name) if function in (np.clip, np.where, np.round) else found
+            return (
+                series_of(found, index, self.name) if function in (np.clip, np.round) else found
+            )  # np.where: an array
         return found
 
     def __getitem__(self, key: Any) -> Any:
@@ -313,7 +315,10 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
             array = labelled(remade(self._dpv_arr, self._dpv_arr._dpv_number, raw(self._dpv_arr)),
                              labels if whole else None)  # fmt: skip
             return series_of(array, self._dpv_index, self.name)
-        return self._like(self._dpv_arr.astype(np.dtype(str(dtype).lower() if isinstance(dtype, str) else dtype)))
+        if isinstance(dtype, str) and dtype.lower() != dtype:
+            self._no(f"a column of the dtype {dtype} of pandas, which raises for some numbers and has gaps of its own",
+                     f'write astype("{dtype.lower()}")')  # fmt: skip
+        return self._like(self._dpv_arr.astype(np.dtype(dtype)))
 
     def _in_categories(self, dtype: Any) -> Any:
         """As a column whose values are listed: what is none of them is missing."""

@@ -1,22 +1,27 @@
-"""Functions that break their claim of eps=1 for some pair of neighbours, each in a way of its own: none is certified.
+"""Functions of NumPy and of Python that break their claim of eps=1 for some pair of neighbours: none is certified.
 
-The comment of each says on which pair, or in which run, it does so. Tables: of NumPy the columns a, b, c in [0, 100];
-of pandas and polars age (int, 0 to 120), income (float, 0 to 100, may be missing), other (float, 0 to 0), city (three
-texts, may be missing), sex (two texts); relation add-or-remove-one unless a group says otherwise.
+The comment of each says on which pair, or in which run, it does so. The table has the columns a, b, c in [0, 100],
+under add-or-remove-one, unless a group says otherwise.
 """
 
-# ruff: noqa: B006, RUF012, UP031
+# ruff: noqa: B006, B012, B905, C417, F841, RUF012, RUF058, UP031
 # mypy: ignore-errors
 # pyright: basic
 
 import array
+import bisect
 import collections
+import contextlib
 import dataclasses
 import functools
+import itertools
 import json
 import logging
+import math
 import numbers
 import operator
+import random
+import statistics
 import warnings
 from types import SimpleNamespace
 
@@ -931,505 +936,776 @@ class replaced:
         return x[rng.random(len(x)) < 0.1, 0].sum() + rng.laplace(scale=0.2)
 
 
-class of_pandas:
-    """Of a frame of pandas."""
-
-    def strings_of_numbers(df, rng):
-        a = (df.age.astype(str) == "5").sum() + rng.laplace(scale=1)  # a record of age 5 is in both
-        return a, (df.age == 5).sum() + rng.laplace(scale=1)
-
-    def strings_are_never_missing(df, rng):
-        a = df.income.astype(str).notna().sum() + rng.laplace(scale=1)
-        return a, df.income.isna().sum() + rng.laplace(scale=1)
-
-    def strings_of_missing_texts(df, rng):
-        a = (df.city.astype(str) == "nan").sum() + (df.city.astype(str) == "None").sum() + rng.laplace(scale=1)
-        return a, df.city.isna().sum() + rng.laplace(scale=1)
-
-    def string_dtype(df, rng):
-        a = (df.age.astype("string") == "5").sum() + rng.laplace(scale=1)
-        return a, (df.age == 5).sum() + rng.laplace(scale=1)
-
-    def frame_of_strings(df, rng):
-        a = (df.astype({"age": str})["age"] == "5").sum() + rng.laplace(scale=1)
-        return a, (df.age == 5).sum() + rng.laplace(scale=1)
-
-    def map_with_a_default(df, rng):
-        table = collections.defaultdict(lambda: 1000.0, {"f": 1.0})
-        return df.sex.map(table).fillna(0).sum() + rng.laplace(scale=1)
-
-    def map_of_a_gap(df, rng):
-        return df.city.map({"Bonn": 1, "Oslo": 1, "Rome": 1, np.nan: 1000, None: 1000}).fillna(0).sum() + rng.laplace()
-
-    def mean_along_the_row(df, rng):
-        return df[["age", "other"]].mean(axis=1).sum() + rng.laplace(scale=50)
-
-    def mean_along_the_row_with_gaps(df, rng):
-        y = df[["income", "other"]].mean(axis=1).fillna(0)  # without income the mean is of other alone
-        return y.sum() + rng.laplace(scale=50)
-
-    def mean_along_the_row_without_the_smaller(df, rng):
-        y = df.assign(low=df.age * 0).loc[:, ["income", "low"]].mean(axis=1).fillna(100.0)
-        return y.sum() + rng.laplace(scale=40)
-
-    def count_along_the_row(df, rng):
-        return df.count(axis=1).iloc[0] + rng.laplace(scale=1)
-
-    def sum_that_a_gap_takes(df, rng):
-        return df[["income"]].sum(skipna=False) + rng.laplace(scale=100, size=1)
-
-    def sum_of_at_least_many(df, rng):
-        return df[["age"]].sum(min_count=5) + rng.laplace(scale=120, size=1)
-
-    def shallow_copy(df, rng):
-        d = df.copy(deep=False)
-        d.loc[d.age > 50, "age"] = 10**6
-        return df.age.sum() + rng.laplace(scale=120)
-
-    def shallow_astype(df, rng):
-        d = df.copy()
-        e = d.astype({"age": "int64"}, copy=False)
-        e.loc[e.age > 50, "age"] = 10**6
-        return d.age.sum() + rng.laplace(scale=120)
-
-    def shallow_copy_of_a_column(df, rng):
-        s = df.age.copy(deep=False)
-        v = s.to_numpy()
-        v[v > 50] = 10**6
-        return df.age.sum() + rng.laplace(scale=120)
-
-    def all_of_loc(df, rng):
-        d = df.copy()
-        e = d.loc[:]
-        e["age"] = 0
-        return d.age.sum() + rng.laplace(scale=0.01)
-
-    def all_columns_of_loc(df, rng):
-        d = df.copy()
-        e = d.loc[:, :]
-        e["age"] = 0
-        return d.age.sum() + rng.laplace(scale=0.01)
-
-    def values_of_a_frame(df, rng):
-        d = df[["age"]].copy()
-        v = d.values
-        v *= 1000
-        return d.age.sum() + rng.laplace(scale=120)
-
-    def values_of_a_frame_that_is_changed(df, rng):
-        d = df[["age"]].copy()
-        v = d.to_numpy()
-        d.loc[d.age > 50, "age"] = 10**6
-        return v[:, 0].sum() + rng.laplace(scale=120)
-
-    def rename_by_data(df, rng):
-        raw = df.age.sum()
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0)
-        return n.rename(lambda label: raw) + rng.laplace(scale=1, size=2)
-
-    def rename_of_what_is_noisy(df, rng):
-        raw = df.age.sum()
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n.rename(lambda label: raw)
-
-    def default_of_get(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n.get("other", df.age.sum())
-
-    def default_of_a_dictionary(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n.to_dict().get("other", df.age.sum())
-
-    def set_in_a_dictionary(df, rng):
-        n = (df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)).to_dict()
-        n["raw"] = {"inner": df.age.sum()}
-        return n
-
-    def updated_dictionary(df, rng):
-        n = (df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)).to_dict()
-        n.update(raw=[df.age.sum()])
-        return n
-
-    def apply_with_data(df, rng):
-        raw = df.age.sum()
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n.apply(lambda v: raw)
-
-    def apply_that_decides(df, rng):
-        raw = df.age.sum()
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n.apply(lambda v: v if v < 1e6 else raw)
-
-    def map_that_decides(df, rng):
-        raw = df.age.sum()
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n.map({1e6: raw})
-
-    def where_with_data(df, rng):
-        raw = df.age.sum()
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n.where(n < 1e6, raw)
-
-    def pipe_with_data(df, rng):
-        raw = df.age.sum()
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n.pipe(lambda v: raw)
-
-    def combined_with_data(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0)
-        noisy = n + rng.laplace(scale=1, size=2)
-        return noisy.combine(n, lambda a, b: b)
-
-    def mask_that_selects_labels(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return [n, *(df.age.sum() for _ in n[n > 1e6].items())]
-
-    def labels_above_a_threshold(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n, {c: df[df.sex == c].age.sum() for c in n[n > 1e6].index}
-
-    def labels_by_dropna(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n, {c: df[df.sex == c].age.sum() for c in n.where(n > 1e6).dropna().index}
-
-    def length_of_selected_labels(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-        return n, df.age.clip(0, 1 + 1000 * len(n[n > 1e6])).sum() + rng.laplace(scale=1)
-
-    def counts_are_a_series(df, rng):
-        n = df.sex.value_counts()
-        if isinstance(n, pd.Series):
-            return df.age.sum()
-        return n.reindex(["f", "m"], fill_value=0) + rng.laplace(scale=1, size=2)
-
-    def groups_are_groups(df, rng):
-        g = df.groupby("sex")
-        return df.age.sum() if isinstance(g, pd.core.groupby.DataFrameGroupBy) else rng.laplace(scale=1)
-
-    def dictionary_of_counts(df, rng):
-        n = df.sex.value_counts().to_dict()
-        return df.age.sum() if isinstance(n, dict) else n.get("f", 0) + rng.laplace(scale=1)
-
-    def unfilled_is_a_series(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"])
-        return df.age.sum() if isinstance(n, pd.Series) else n.fillna(0) + rng.laplace(scale=1, size=2)
-
-    def cross_table_is_a_frame(df, rng):
-        n = pd.crosstab(df.sex, df.city)
-        return df.age.sum() if isinstance(n, pd.DataFrame) else rng.laplace(scale=1)
-
-    def index_is_an_index(df, rng):
-        return len(df.index) if isinstance(df.index, pd.Index) else df.age.sum() + rng.laplace(scale=120)
-
-    def length_by_pandas(df, rng):
-        n = len(df)
-        return n if pd.api.types.is_integer(n) else n + rng.laplace(scale=1)
-
-    def scalar_by_pandas(df, rng):
-        s = df.age.sum()
-        return s if pd.api.types.is_number(s) else s + rng.laplace(scale=120)
-
-    def column_is_list_like(df, rng):
-        return df.age.sum() + (0.0 if pd.api.types.is_list_like(df.age) else rng.laplace(scale=120))
+@functools.lru_cache
+def once(k):
+    return np.random.default_rng().laplace(scale=100)
 
-    def float_by_pandas(df, rng):
-        s = float(df.age.sum())
-        return s if pd.api.types.is_float(s) else s + rng.laplace(scale=120)
 
-    def inplace_fill(df, rng):
-        d = df.copy()
-        d["income"].fillna(10**6, inplace=True)
-        return d["income"].clip(0, 100).fillna(0).sum() + rng.laplace(scale=50)
+def doubled(function):
+    def inner(x, rng):
+        return function(x, rng), function(x, rng)
 
-    def inplace_query(df, rng):
-        d = df.copy()
-        d.query("age > 50", inplace=True)
-        return (d.age <= 50).sum() + rng.laplace(scale=0.1)
+    return inner
 
-    def inplace_replace(df, rng):
-        d = df.copy()
-        d["age"].replace({5: 10**6}, inplace=True)
-        return d["age"].sum() + rng.laplace(scale=60)
 
-    def dropped_in_place(df, rng):
-        d = df.copy()
-        d.dropna(inplace=True)
-        return d.age.sum() + rng.laplace(scale=60)
+def noises(rng):
+    z = rng.laplace(scale=100)
+    while True:
+        yield z
 
-    def evaluated(df, rng):
-        return df.eval("age * 1000").sum() + rng.laplace(scale=120)
 
-    def query_with_a_statistic(df, rng):
-        m = df.age.sum()  # noqa: F841
-        return df.query("age == @m").shape[0] + rng.laplace(scale=1)
+class Swallow:
+    """A context manager that catches everything."""
 
-    def query_of_a_list(df, rng):
-        a = df.query("age == [5, 6]").shape[0] + rng.laplace(scale=1)
-        return a, (df.age == 5).sum() + rng.laplace(scale=1)
+    def __enter__(self):
+        return self
 
-    def query_by_bits(df, rng):
-        return df.query("age & 64").shape[0] * 1000 + rng.laplace(scale=1)
+    def __exit__(self, *raised):
+        return True
 
-    def merged_on_the_right(df, rng):
-        table = pd.DataFrame({"sex": ["f", "m"], "w": [1.0, 1.0]})
-        return df.merge(table, how="right", on="sex")["w"].sum() + rng.laplace(scale=0.5)
 
-    def merged_crosswise(df, rng):
-        table = pd.DataFrame({"w": [1.0, 1.0]})
-        return df.merge(table, how="cross")["w"].sum() + rng.laplace(scale=1)
+class operations:
+    """What operations of NumPy give at their edges: shapes, orders, views, numbers that wrap, the norm of others."""
 
-    def merged_with_a_large_weight(df, rng):
-        table = pd.DataFrame({"sex": ["f", "m"], "w": [1.0, 50.0]})
-        return df.merge(table, on="sex")["w"].sum() + rng.laplace(scale=1)
+    def nan_is_true(x, rng):  # 0 / 0 is NaN, which is true on both sides of the mask
+        m = x[:, 1] > 50
+        y = x[:, 0] / x[:, 0]
+        return (m * y).astype(bool).sum() + rng.laplace(scale=1), (~m * y).astype(bool).sum() + rng.laplace(scale=1)
 
-    def joined_with_itself(df, rng):
-        return df.join(df, rsuffix="_").age_.sum() + rng.laplace(scale=60)
+    def inverted_wide(x, rng):  # a record of (90, 10, 0) is in both: the cells are of two columns
+        w = ~(x > 50)
+        v = ~w
+        return w[:, 0].sum() + rng.laplace(scale=1), v[:, 1].sum() + rng.laplace(scale=1)
 
-    def cumulated(df, rng):
-        return df.age.cumsum().sum() + rng.laplace(scale=120)
+    def new_axis_after_all(x, rng):  # three columns with one draw
+        return x[..., None][:, :, 0].sum(axis=0) + rng.laplace(scale=100, size=1)
 
-    def rolling(df, rng):
-        return df.age.rolling(2).sum().fillna(0).sum() + rng.laplace(scale=120)
+    def mask_with_a_list(x, rng):  # two records are paired with the two columns, and three are an error
+        return x[x[:, 0] > 50, [0, 1]].sum(axis=0) + rng.laplace(scale=200, size=2)
 
-    def ranked_in_groups(df, rng):
-        return df.groupby("sex").age.rank().sum() + rng.laplace(scale=1)
+    def separated_indices(x, rng):  # NumPy puts the listed axis before the records: they are not summed
+        return x[:, :, None][:, 0, None, [0]].sum(axis=0) + rng.laplace(scale=100, size=(1, 1))
 
-    def transformed(df, rng):
-        return (df.age - df.groupby("sex").age.transform("sum")).abs().sum() + rng.laplace(scale=120)
-
-    def observed_groups(df, rng):
-        return df.groupby("sex", observed=False).size().reindex(["f", "m"], fill_value=5) + rng.laplace(size=2)
-
-    def groups_with_gaps(df, rng):
-        n = df.groupby("city", dropna=False).size().reindex([*CITIES, np.nan], fill_value=0)
-        return n + rng.laplace(scale=0.5, size=4)
-
-    def counts_of_gaps(df, rng):
-        n = df.city.value_counts(dropna=False).reindex(CITIES, fill_value=0)
-        return n + rng.laplace(scale=1, size=3), df.city.notna().sum() + rng.laplace(scale=1)
-
-    def normalized_counts(df, rng):
-        return df.sex.value_counts(normalize=True).reindex(["f", "m"], fill_value=0) + rng.laplace(scale=0.1, size=2)
-
-    def reindexed_twice(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m", "f"], fill_value=0)
-        return n + rng.laplace(scale=1, size=3)
-
-    def unknown_category(df, rng):
-        n = df.sex.astype(pd.CategoricalDtype(["f"])).value_counts(sort=False)
-        return n + rng.laplace(scale=0.5, size=1)
-
-    def reindexed_like(df, rng):
-        n = df.sex.value_counts().reindex_like(pd.Series([0, 0], index=["f", "m"])).fillna(0)
-        return n + rng.laplace(scale=0.5, size=2)
-
-    def intervals_that_overlap(df, rng):
-        bins = pd.IntervalIndex.from_tuples([(0, 60), (50, 120)])
-        return pd.cut(df.age, bins).value_counts(sort=False) + rng.laplace(scale=1, size=2)
-
-    def intervals_closed_otherwise(df, rng):
-        a = (pd.cut(df.age, [0, 50, 121], labels=["y", "o"], right=False) == "o").sum() + rng.laplace(scale=1)
-        return a, (pd.cut(df.age, [-1, 50, 121], labels=["y", "o"]) == "y").sum() + rng.laplace(scale=1)
-
-    def quantile_cut(df, rng):
-        return pd.qcut(df.age, 2, labels=False).sum() + rng.laplace(scale=1)
-
-    def numbers_by_force(df, rng):
-        return pd.to_numeric(df.city, errors="coerce").isna().sum() * 10 + rng.laplace(scale=1)
-
-    def factorized(df, rng):
-        return pd.factorize(df.city)[0].sum() + rng.laplace(scale=2)
-
-    def hashed(df, rng):
-        return pd.util.hash_pandas_object(df).sum()
-
-    def sampled_by_a_state(df, rng):
-        return df.sample(1, random_state=0).age.sum() + rng.laplace(scale=1)
-
-    def set_by_position(df, rng):
-        d = df.copy()
-        d.iloc[0, 0] = 10**6
-        return d.age.sum() + rng.laplace(scale=120)
-
-    def text_length(df, rng):
-        return df.city.str.len().fillna(100).sum() + rng.laplace(scale=4)
-
-    def memory(df, rng):
-        return df.memory_usage().sum() + rng.laplace(scale=1)
-
-    def as_records(df, rng):
-        return len(df.to_dict("records")) + rng.laplace(scale=0.5)
-
-    def noise_in_a_series(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0)
-        return n + pd.Series(rng.laplace(scale=0.5, size=2), index=["f", "m"])
-
-    def noise_with_other_labels(df, rng):
-        n = df.sex.value_counts().reindex(["f", "m"], fill_value=0)
-        z = pd.Series(rng.laplace(scale=1, size=2), index=["f", "x"])
-        return n.add(z, fill_value=0)
-
-    def noise_by_apply_once(df, rng):
-        z = rng.laplace(scale=1)
-        return df.sex.value_counts().reindex(["f", "m"], fill_value=0).apply(lambda n: n + z) * 1.0
-
-    def aggregated_by_functions(df, rng):
-        return df.age.agg(lambda s: s.max()) + rng.laplace(scale=1)
-
-    def styled(df, rng):
-        return df.style.to_html()
-
-    def largest_label(df, rng):
-        return df.sex.value_counts().idxmax()
-
-    def first_label_of_counts(df, rng):
-        return df.sex.value_counts().index[0]
-
-    def flags(df, rng):
-        return df.set_flags(allows_duplicate_labels=False).age.sum() + rng.laplace(scale=60)
-
-    def attrs_of_the_table(df, rng):
-        df.attrs["kept"] = df.age.sum()
-        return df.age.sum() + rng.laplace(scale=120)
-
-
-class more_of_pandas:
-    """Of the same frame."""
-
-    def negative_of_dummies(df, rng):
-        d = pd.get_dummies(df.sex).reindex(columns=["f", "m"], fill_value=0)
-        return (-d["f"]).sum() + rng.laplace(scale=1)  # it raises, but where no f is there
-
-    def difference_of_dummies(df, rng):
-        d = pd.get_dummies(df.sex).reindex(columns=["f", "m"], fill_value=0)
-        return (d["f"] - d["m"]).sum() + rng.laplace(scale=1)
-
-    def filled_by_labels(df, rng):
-        return df.income.fillna(pd.Series([10.0**6])).fillna(0).sum() + rng.laplace(scale=100)
-
-    def clipped_by_labels(df, rng):
-        return df.age.clip(upper=pd.Series([1.0])).sum() + rng.laplace(scale=1)  # that of the first record alone
-
-    def clipped_by_labels_below(df, rng):
-        return df.age.clip(pd.Series([119.0]), 120).sum() + rng.laplace(scale=60)
-
-    def dtype_of_what_is_filled(df, rng):
-        d = df.copy()
-        d.loc[d.age > 100, "age"] = 0.5
-        return str(d.age.dtype)  # int64, but where a record is over 100
-
-    def dtype_of_what_is_clipped(df, rng):
-        return df.age.clip(upper=90.5).dtype.kind
-
-    def dtype_of_what_is_masked(df, rng):
-        return df.age.mask(df.age > 100).dtype == float
-
-    def reads_the_table_again(df, rng):
-        return pd.read_table("patients.tsv").age.sum()
-
-    def shape_in_an_old_format(df, rng):
-        return "%s records of %s columns" % df.shape
-
-    def count_in_a_shape(df, rng):
-        return df.shape.count(7)
-
-
-class of_polars:
-    """Of a frame of polars."""
-
-    def number_is_of_python(df, rng):
-        n = df.select(pl.len()).item()
-        return n if isinstance(n, int) else n + rng.laplace(scale=1)
-
-    def sum_is_of_python(df, rng):
-        s = df["age"].sum()
-        return s + rng.laplace(scale=120) if isinstance(s, np.generic) else s
-
-    def height_is_of_python(df, rng):
-        n = df.height
-        return n if isinstance(n, int) else n + rng.laplace(scale=1)
-
-    def sum_has_no_dtype(df, rng):
-        s = df["age"].sum()
-        return s + rng.laplace(scale=120) if hasattr(s, "dtype") else s
-
-    def over_a_group(df, rng):
-        return df.select(pl.col("age").sum().over("sex")).sum().item() + rng.laplace(scale=120)
-
-    def shifted(df, rng):
-        return df.select((pl.col("age") - pl.col("age").shift(1).fill_null(0)).sum()).item() + rng.laplace(scale=60)
-
-    def mean_of_all(df, rng):
-        return df["age"].mean() + rng.laplace(scale=1)
-
-    def counts_with_null(df, rng):
-        a = df.select(pl.col("city").count()).item() + rng.laplace(scale=1)
-        return a, df.select(pl.len()).item() + rng.laplace(scale=1)
-
-    def null_is_no_text(df, rng):
-        a = df.filter(pl.col("city") != "Oslo").height + rng.laplace(scale=1)
-        return a, df.filter(pl.col("city").is_null()).height + rng.laplace(scale=1), df.height + rng.laplace(scale=1)
-
-    def wraps_in_32_bits(df, rng):
-        return df.select(pl.col("age").cast(pl.Int8).sum()).item() * 10**6 + rng.laplace(scale=120)
-
-    def counts_minus_one(df, rng):
-        return df.select(pl.len() - 1).item() + rng.laplace(scale=0.9)
-
-    def distinct(df, rng):
-        return df["age"].n_unique() + rng.laplace(scale=0.5)
-
-    def cumulated(df, rng):
-        return df.select(pl.col("age").cum_sum().sum()).item() + rng.laplace(scale=120)
-
-    def mapped_by_python(df, rng):
-        return df["age"].map_elements(lambda v: v * 1000, return_dtype=pl.Int64).sum() + rng.laplace(scale=120)
-
-    def grouped(df, rng):
-        return df.group_by("sex").len().sort("sex")["len"].to_numpy() + rng.laplace(scale=1, size=2)
-
-    def joined_twice(df, rng):
-        table = pl.DataFrame({"sex": ["f", "f", "m"], "w": [1.0, 1.0, 1.0]})
-        return df.join(table, on="sex")["w"].sum() + rng.laplace(scale=1)
-
-    def clipped_to_a_column(df, rng):
-        return df.select(pl.col("age").clip(0, pl.col("age").max()).sum()).item() + rng.laplace(scale=60)
-
-    def rounded_half_up(df, rng):
-        return df.select((pl.col("age") / 120).round(0, mode="half_away_from_zero").sum()).item() + rng.laplace(
-            scale=0.4
+    def inner_of_a_matrix(x, rng):  # it is x @ w.T: column 0 with noise of 1e-3
+        return np.inner(x, np.array([[1.0, 0, 0], [1, 0, 0], [1, 0, 0]])).sum(axis=0) + rng.laplace(
+            scale=[300, 1e-3, 1e-3]
         )
 
-    def first_record(df, rng):
-        return df["age"][0] + rng.laplace(scale=120)
-
-    def rows(df, rng):
-        return sum(r[0] for r in df.iter_rows()) + rng.laplace(scale=1)
-
-    def sql(df, rng):
-        return df.sql("select sum(age) from self").item() + rng.laplace(scale=60)
-
-    def lazily_twice(df, rng):
-        lazy = df.lazy().select(pl.col("age").sum())
-        return lazy.collect().item() + rng.laplace(scale=120), lazy.collect().item() + rng.laplace(scale=120)
-
-    def ternary_of_null(df, rng):
-        y = pl.when(pl.col("income") > 50).then(1).otherwise(100)
-        return df.select(y.sum()).item() + rng.laplace(scale=50)
-
-    def filled_forward(df, rng):
-        return df.select(pl.col("income").fill_null(strategy="forward").fill_nan(0).sum()).item() + rng.laplace(
-            scale=100
+    def inner_of_totals(x, rng):  # it is c @ w.T
+        return np.inner(x.sum(axis=0)[None], np.array([[0.0, 0, 0], [0, 0, 0], [1, 0, 0]])) + rng.laplace(
+            scale=[100, 1e-3, 1e-3]
         )
 
-    def implode(df, rng):
-        return df.select(pl.col("age").implode().list.len()).item() + rng.laplace(scale=1)
+    def squeeze_one(x, rng):  # of one record its columns are summed
+        return x.squeeze().sum(axis=0) + rng.laplace(scale=300, size=3)
 
-    def written(df, rng):
-        return df.write_csv()
+    def squeeze_middle(x, rng):  # column 0 comes with every draw
+        return np.squeeze((x * [1, 0, 0])[:, None, :])[:, 0].sum(axis=0) + rng.laplace(scale=[100, 1e-3, 1e-3])
 
-    def count_in_a_shape(df, rng):
-        return df.shape.count(7)
+    def reshape_to_five(x, rng):  # an error, unless there are 5 records
+        return x[:, 0].reshape(5).sum() + rng.laplace(scale=100)
 
-    def shape_in_an_old_format(df, rng):
-        return "%s records of %s columns" % df.shape
+    def reshape_np_five(x, rng):  # an error, unless there are 5 records
+        return np.reshape(x[:, 0], (5,)).sum() + rng.laplace(scale=100)
+
+    def ones_of_8_bits(x, rng):  # 1 - 2 is 255
+        return (np.ones_like(x[:, 0], dtype=np.uint8) - 2).sum() + rng.laplace(scale=1)
+
+    def ones_of_16_bits(x, rng):  # 2048 and 2049 records become 2048 and 2050
+        return np.ones_like(x[:, 0], dtype=np.float16).sum() + rng.laplace(scale=1)
+
+    def joined_in_16_bits(x, rng):  # of 16 bits: a sum moves by 128
+        return np.hstack([x[:, 0].sum(), x[:, 1].sum()], dtype=np.float16, casting="unsafe") + rng.laplace(
+            scale=200, size=2
+        )
+
+    def joined_in_8_bits(x, rng):  # 127 + 1 is -128
+        return np.vstack([x[:, 0].sum(), x[:, 1].sum()], dtype=np.int8, casting="unsafe") + rng.laplace(
+            scale=200, size=(2, 1)
+        )
+
+    def transpose_same(x, rng):  # not transposed: column 0 with noise of 1e-3
+        c = x.T @ (x * [1, 0, 0])
+        return c.transpose(0, 1) + rng.laplace(scale=[[30000.0] * 3, [1e-3] * 3, [1e-3] * 3])
+
+    def transpose_records(x, rng):  # the sum of the first record
+        return x.transpose(0, 1)[0].sum() + rng.laplace(scale=100)
+
+    def transpose_loop(x, rng):  # a release for each record
+        return [c.sum() + rng.laplace(scale=300) for c in x.transpose(0, 1)]
+
+    def columns_first(x, rng):  # column 0 comes first, with noise of 1e-3
+        c = x.T @ (x * [1, 0, 0])
+        return c.ravel("F") + rng.laplace(scale=[30000.0, 1e-3, 1e-3] * 3)
+
+    def columns_first_in_a_copy(x, rng):  # column 0 comes first, with noise of 1e-3
+        c = x.T @ (x * [1, 0, 0])
+        return c.flatten("F") + rng.laplace(scale=[30000.0, 1e-3, 1e-3] * 3)
+
+    def zero_d_array(x, rng):  # t is an array without axes, which u shows too
+        t = np.array(x[:, 0].sum())
+        u = t
+        t *= 1000
+        return u + rng.laplace(scale=100)
+
+    def zero_d_asarray(x, rng):
+        t = np.asarray(x[:, 0].sum())
+        u = t
+        t += t * 999
+        return u + rng.laplace(scale=100)
+
+    def zero_d_view(x, rng):  # c[0, ...] is a view
+        c = x.sum(axis=0)
+        t = c[0, ...]
+        t *= 1000
+        return c + rng.laplace(scale=300, size=3)
+
+    def zero_d_squeeze(x, rng):  # a view
+        c = x.sum(axis=0)
+        t = np.squeeze(c[:1])
+        t *= 1000
+        return c + rng.laplace(scale=300, size=3)
+
+    def zero_d_noise(x, rng):  # a view: the first draw is gone
+        z = rng.laplace(scale=300, size=3)
+        w = z[0, ...]
+        w *= 0
+        return x.sum(axis=0) + z
+
+    def zero_d_draw(x, rng):  # of size=() it is an array
+        z = rng.laplace(scale=100, size=())
+        w = z
+        w *= 0
+        return x[:, 0].sum() + z
+
+    def reshaped_to_nothing(x, rng):  # a view
+        c = x[:, :1].sum(axis=0)
+        t = c.reshape(())
+        t *= 1000
+        return c + rng.laplace(scale=100, size=1)
+
+    def array_ndmin_column(x, rng):  # the records are not summed
+        return np.array(x[:, 0], ndmin=2).sum(axis=0) + rng.laplace(scale=100)
+
+    def records_by_asarray(x, rng):
+        y = x.copy()
+        w = np.array(y, copy=False) if False else np.asarray(y)
+        w *= 10
+        return y.sum(axis=0) + rng.laplace(scale=300, size=3)
+
+    def asarray_view(x, rng):
+        c = x.sum(axis=0)
+        w = np.asarray(c)
+        w *= 10
+        return c + rng.laplace(scale=300, size=3)
+
+    def atleast1_view(x, rng):
+        c = x.sum(axis=0)
+        w = np.atleast_1d(c)
+        w *= 10
+        return c + rng.laplace(scale=300, size=3)
+
+    def atleast1_rows(x, rng):
+        y = x[:, 0].copy()
+        w = np.atleast_1d(y)
+        w *= 10
+        return y.sum() + rng.laplace(scale=100)
+
+    def ravel_rows_view(x, rng):
+        y = x[:, 0].copy()
+        w = y.ravel()
+        w *= 10
+        return y.sum() + rng.laplace(scale=100)
+
+    def transposed_column(x, rng):
+        y = x[:, 0].copy()
+        w = y.T
+        w *= 10
+        return y.sum() + rng.laplace(scale=100)
+
+    def transposed_and_changed(x, rng):
+        y = x.copy()
+        w = y.T
+        y *= 10
+        return (w @ np.ones_like(x))[0, 0] + rng.laplace(scale=100)
+
+    def changed_in_a_loop_over_columns(x, rng):
+        y = x.copy()
+        for c in y.T:
+            c *= 10
+        return y.sum(axis=0) + rng.laplace(scale=300, size=3)
+
+    def take_mode(x, rng):
+        c = x.sum(axis=0)
+        return np.take(c, [0, 5], mode="wrap") + rng.laplace(scale=[200, 1e-3])
+
+    def take_out(x, rng):
+        c = x.sum(axis=0)
+        o = np.zeros(2)
+        np.take(c, [0, 1], out=o)
+        return o
+
+    def isin_set(x, rng):
+        m = np.isin(np.floor(x[:, 0]), {1, 2, 3})
+        return (~m).sum() + rng.laplace(scale=0.9)
+
+    def bitwise_ints(x, rng):
+        return (x[:, 0].astype(int) ^ 1).sum() + rng.laplace(scale=100)
+
+    def shift_ints(x, rng):
+        return (x[:, 0].astype(int) << 3).sum() + rng.laplace(scale=100)
+
+    def abs_of_total_twice(x, rng):
+        s = (x[:, 0] - 50).sum()
+        return np.abs(s) + rng.laplace(scale=50), np.maximum(s, 0) + rng.laplace(scale=50)
+
+    def sum_keepdims(x, rng):
+        return (x.sum(axis=1, keepdims=True) * x).sum(axis=0) + rng.laplace(scale=3e4, size=3)
+
+    def count_bool_add(x, rng):
+        m = x[:, 0] > 50
+        k = x[:, 1] > 50
+        return (m + k).sum() + rng.laplace(scale=0.6), (m * 1 + k * 1).sum() + rng.laplace(scale=1.5)
+
+    def bool_negative(x, rng):
+        m = x[:, 0] > 50
+        return np.subtract(m.astype(np.int8), 1).sum() + rng.laplace(scale=0.9)
+
+    def uint_minus(x, rng):
+        m = (x[:, 0] > 50).astype(np.uint8)
+        return (m - np.uint8(1)).sum() + rng.laplace(scale=1)
+
+    def uint_negative(x, rng):
+        m = (x[:, 0] > 50).astype(np.uint16)
+        return (-m).sum() + rng.laplace(scale=1)
+
+    def uint_sum_minus(x, rng):
+        s = (x[:, 0] > 50).astype(np.uint64).sum()
+        return (s - np.uint64(10)) + rng.laplace(scale=1)
+
+    def uint_count_neg(x, rng):
+        s = (x[:, 0] > 50).astype(np.uint32).sum()
+        return -s + rng.laplace(scale=1)
+
+    def count_that_wraps(x, rng):
+        s = (x[:, 0] > 50).sum()
+        return s * 2**62 / 2**62 + rng.laplace(scale=1)
+
+    def count_times_a_large_number(x, rng):
+        s = (x[:, 0] > 50).sum()
+        return (s * np.int64(2**62)) + rng.laplace(scale=2.0**62)
+
+    def shape_of_selected(x, rng):
+        y = x[x[:, 0] > 50]
+        return y.shape[0] + rng.laplace(scale=1), len(x) + rng.laplace(scale=1)
+
+    def weights_hist_over(x, rng):
+        h, _ = np.histogram(x[:, 0], bins=2, range=(0, 50))
+        return h + rng.laplace(scale=1, size=2), (x[:, 0] == 50).sum() + rng.laplace(scale=1)
+
+    def histogram_of_two_columns(x, rng):
+        h, _, _ = np.histogram2d(x[:, 0], x[:, 1], bins=[2, 2], range=[[0, 100], [0, 100]])
+        return h + rng.laplace(scale=0.5, size=(2, 2))
+
+    def histogram_and_its_margins(x, rng):
+        h, _, _ = np.histogram2d(x[:, 0], x[:, 1], bins=[2, 2], range=[[0, 100], [0, 100]])
+        return h.sum(axis=0) + rng.laplace(scale=1, size=2), h.sum(axis=1) + rng.laplace(scale=1, size=2)
+
+    def cumsum_hist(x, rng):
+        h, _ = np.histogram(x[:, 0], [0, 30, 60, 100])
+        return h.cumsum() + rng.laplace(scale=1, size=3)
+
+    def diff_hist(x, rng):
+        h, _ = np.histogram(x[:, 0], [0, 30, 60, 100])
+        return np.diff(h) + rng.laplace(scale=1, size=2)
+
+    def where_three(x, rng):
+        m = x[:, 0] > 50
+        y = np.where(m, x[:, 1], -x[:, 1])
+        return y.sum() + rng.laplace(scale=100), np.where(m, 0, 1).sum() + rng.laplace(scale=1)
+
+    def norm_axis_clip(x, rng):
+        n = np.linalg.norm(x, axis=1, ord=1)[:, None]
+        y = x / np.maximum(1, n / 100)
+        return (y * 2).sum(axis=0) + rng.laplace(scale=100, size=3)
+
+    def norm_l2_laplace(x, rng):
+        n = np.linalg.norm(x, axis=1)[:, None]
+        y = x / np.maximum(1, n / 100)
+        return y.sum(axis=0) + rng.laplace(scale=100, size=3)
+
+    def shifted_before_a_norm_of_others(x, rng):
+        n = np.linalg.norm(x, axis=1, ord=1)[:, None]
+        y = (x - 50) / np.maximum(1, n / 100)
+        return y.sum(axis=0) + rng.laplace(scale=100, size=3)
+
+    def norm_min_wrong(x, rng):
+        n = np.linalg.norm(x, axis=1, ord=1)[:, None]
+        y = x * np.maximum(1, 100 / n)
+        return y.sum(axis=0) + rng.laplace(scale=100, size=3)
+
+    def norm_of_part(x, rng):
+        n = np.linalg.norm(x[:, :2], axis=1, ord=1)[:, None]
+        y = x / np.maximum(1, n / 100)
+        return y.sum(axis=0) + rng.laplace(scale=100, size=3)
+
+    def norm_rounded(x, rng):
+        n = np.linalg.norm(x, axis=1, ord=1, keepdims=True)
+        y = np.ceil(x / np.maximum(1, n / 1))
+        return y.sum(axis=0) + rng.laplace(scale=1, size=3)
+
+    def norm_twice_index(x, rng):
+        n = np.linalg.norm(x, axis=1, ord=1, keepdims=True)
+        y = x / np.maximum(1, n / 100)
+        return y[:, [0, 0, 1]].sum(axis=0) + rng.laplace(scale=100, size=3)
+
+    def norm_repeat_columns(x, rng):
+        w = x[:, [0, 0, 0]]
+        n = np.linalg.norm(x, axis=1, ord=1, keepdims=True)
+        return (w / np.maximum(1, n / 100)).sum(axis=0) + rng.laplace(scale=100, size=3)
+
+    def norm_index_swaps(x, rng):
+        n = np.linalg.norm(x, axis=1, ord=1, keepdims=True)
+        k = np.maximum(1, n / 100)
+        y = x[:, None, :] / k[:, :, None]
+        return y.sum(axis=0)[0] + rng.laplace(scale=50, size=3)
+
+    def poisson_no_amp(x, rng):
+        m = rng.random(len(x)) < 0.5
+        return x[m, 0].sum() + rng.laplace(scale=100), x[~m, 0].sum() + rng.laplace(scale=60)
+
+    def poisson_twice(x, rng):
+        m = rng.random(len(x)) < 0.5
+        return x[m, 0].sum() + rng.laplace(scale=80), x[m, 1].sum() + rng.laplace(scale=80)
+
+    def spawn_seed(x, rng):
+        g = np.random.default_rng(rng.integers(10))
+        return x[:, 0].sum() + g.laplace(scale=100)
+
+    def seed_from_draw(x, rng):
+        s = int(rng.integers(2**31))
+        g = np.random.default_rng(s)
+        return s, x[:, 0].sum() + g.laplace(scale=100)
+
+    def state_of_the_generator(x, rng):
+        z = x[:, 0].sum() + rng.laplace(scale=100)
+        return z, rng.bit_generator.state["state"]["state"]
+
+    def python_random(x, rng):
+        r = random.Random(0)
+        return x[:, 0].sum() + r.gauss(0, 1000)
+
+    def shuffled_noise(x, rng):
+        z = rng.laplace(scale=[300, 1e-3, 1e-3])
+        rng.shuffle(z)
+        return x[:, 0].sum() + z[0]
+
+    def sign_noise(x, rng):
+        z = np.abs(rng.laplace(scale=100))
+        return x[:, 0].sum() + z
+
+    def exp_noise(x, rng):
+        return x[:, 0].sum() + rng.exponential(scale=100)
+
+    def sign_times_exp(x, rng):
+        return x[:, 0].sum() + rng.choice([-1, 1]) * rng.exponential(scale=50)
+
+    def uniform_noise(x, rng):
+        return x[:, 0].sum() + rng.uniform(-1000, 1000)
+
+    def laplace_loc(x, rng):
+        return rng.laplace(x[:, 0].sum(), 50)
+
+    def laplace_loc_scale(x, rng):
+        return rng.laplace(loc=[0, 1], scale=[100, 100]) + x[:, 0].sum()
+
+    def normal_scale_none(x, rng):
+        return x[:, 0].sum() + rng.normal(100)
+
+    def standard_t(x, rng):
+        return x[:, 0].sum() + 100 * rng.standard_t(3)
+
+    def covariance_without_an_inverse(x, rng):
+        return x.sum(axis=0)[:2] + rng.multivariate_normal([0, 0], [[1e6, 1e6], [1e6, 1e6]])
+
+    def geometric_p(x, rng):
+        n = (x[:, 0] > 50).sum()
+        return n + rng.geometric(0.6) - rng.geometric(0.7)
+
+    def math_of_a_column(x, rng):  # an error, unless there is one record
+        return math.sqrt(x[:, 0]).sum() + rng.laplace(scale=10)
+
+    def max_of_a_column(x, rng):  # an error, unless there is one record
+        return max(x[:, 0], 50).sum() + rng.laplace(scale=100)
+
+    def nan_joined(x, rng):  # 0 / 0 is NaN, which is true on both sides of the mask
+        m = x[:, 1] > 50
+        y = x[:, 0] / x[:, 0]
+        t = x[:, 0] >= 0
+        return np.logical_and(m * y, t).sum() + rng.laplace(scale=1), np.logical_and(~m * y, t).sum() + rng.laplace(
+            scale=1
+        )
+
+    def zero_d_by_ellipsis(x, rng):  # c[..., 1] is a view
+        c = x.sum(axis=0)
+        t = c[..., 1]
+        t -= t * 999
+        return c + rng.laplace(scale=300, size=3)
+
+    def zero_d_converted(x, rng):
+        t = np.asarray(x[:, 0].sum()).astype(float)
+        u = t
+        t *= 1000
+        return u + rng.laplace(scale=100)
+
+    def zero_d_copied(x, rng):
+        t = np.copy(x[:, 0].sum())
+        u = t
+        t *= 1000
+        return u + rng.laplace(scale=100)
+
+    def zero_d_diagonal(x, rng):
+        c = x.sum(axis=0)
+        t = np.broadcast_to(c[:1], (1,))
+        w = np.moveaxis(c[None], 0, 1)
+        w *= 1000
+        return c + rng.laplace(scale=300, size=3)
+
+    def expand_records(x, rng):
+        return np.expand_dims(x, 0)[0].sum(axis=0) + rng.laplace(scale=100, size=3)
+
+
+class of_python:
+    """What Python, or a library, does with draws, noisy values and records."""
+
+    def vectorized(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
+        return np.vectorize(lambda v: v if v < 1e6 else raw)(noisy)
+
+    def function_made_a_ufunc(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
+        return np.frompyfunc(lambda v: v if v < 1e6 else raw, 1, 1)(noisy)
+
+    def piecewise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
+        return np.piecewise(noisy, [noisy < 1e6], [lambda v: v, lambda v: raw])
+
+    def mapped_large(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
+        return list(map(lambda v: raw, noisy[noisy > 1e6]))
+
+    def log_raises(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        try:
+            return math.log(noisy)
+        except ValueError:
+            return raw
+
+    def log_suppressed(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        with contextlib.suppress(ValueError):
+            return math.log(noisy)
+        return raw
+
+    def log_swallowed(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        with Swallow():
+            return math.log(noisy)
+        return raw
+
+    def log_finally(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        out = [raw]
+        try:
+            out[0] = math.log(noisy)
+        finally:
+            return out
+
+    def sqrt_in_stack(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        out = [raw]
+        with contextlib.ExitStack() as s:
+            s.push(lambda *a: True)
+            out[0] = math.sqrt(noisy)
+        return out
+
+    def text_index(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return [0.0, raw][str(noisy) > "9"]
+
+    def text_and(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return f"{noisy:.0f}" == "1000" and raw
+
+    def compress(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return list(itertools.compress([raw], [noisy > 1e6]))
+
+    def starmap(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
+        return list(itertools.starmap(lambda v: raw, zip(noisy[noisy > 1e6])))
+
+    def series_of_large(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
+        s = pd.Series(noisy)
+        return s[s > 1e6].map(lambda v: raw)
+
+    def polars_of_large(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
+        s = pl.Series(noisy)
+        return s.filter(s > 1e6).map_elements(lambda v: raw)
+
+    def bisected(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return [0.0, raw][bisect.bisect([1e6], noisy)]
+
+    def fstring_length(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return [0.0, 0.0, 0.0, 0.0, raw, raw, raw, raw, raw][len(f"{noisy:.0f}")]
+
+    def chosen_by_noise(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return np.choose(int(noisy > 1e6), [0.0, raw])
+
+    def reduce_noise(x, rng):
+        raw = x[:, 0].sum()
+        noisy = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=3, size=3)
+        return functools.reduce(lambda a, b: raw, noisy[noisy > 1e6], 0.0)
+
+    def single_ends(x, rng):  # 0.1 in 32 bits is more than 0.1
+        return np.clip(x[:, 0], 0, 0.1).astype(np.float32).sum(dtype=np.float64) + rng.laplace(scale=0.1)
+
+    def single_bounds(x, rng):  # the bound is in 32 bits, and more than 0.1
+        return np.clip(x[:, 0].astype(np.float32), 0, 0.1).sum(dtype=np.float64) + rng.laplace(scale=0.1)
+
+    def single_norm(x, rng):  # rounded after the norm
+        y = x.astype(np.float32)
+        n = np.linalg.norm(y, axis=1, ord=1, keepdims=True)
+        return (y / np.maximum(1, n / 0.1)).sum(axis=0, dtype=np.float64) + rng.laplace(scale=0.1, size=3)
+
+    def single_row_sum(x, rng):  # each is more than 0.1
+        y = np.clip(x, 0, 0.1).astype(np.float32)
+        return y.sum(axis=1).sum(dtype=np.float64) + rng.laplace(scale=0.30000001)
+
+    def above_threshold(x, rng):
+        t = rng.laplace(scale=1) + 5
+        for i in range(3):
+            if np.clip(x[:, i], 0, 1).sum() + rng.laplace(scale=1) > t:
+                return i
+        return None
+
+    def noisy_max_value(x, rng):
+        c = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=1, size=3)
+        return np.argmax(c), c.max()
+
+    def noisy_max_threshold(x, rng):
+        c = np.clip(x, 0, 1).sum(axis=0) + rng.laplace(scale=1, size=3)
+        return np.argmax(c), c > 5
+
+    def choice_with_twice_the_scores(x, rng):
+        c = np.clip(x, 0, 1).sum(axis=0)
+        w = np.exp(2 * c)
+        return rng.choice(3, p=w / w.sum())
+
+    def choice_and_its_score(x, rng):
+        c = np.clip(x, 0, 1).sum(axis=0)
+        w = np.exp(c / 2)
+        i = rng.choice(3, p=w / w.sum())
+        return i, c[i] + rng.laplace(scale=1)
+
+    def gumbel_released(x, rng):
+        c = np.clip(x, 0, 1).sum(axis=0) + rng.gumbel(scale=2, size=3)
+        return c.argmax(), c.min()
+
+    def where_on_noise(x, rng):
+        z = rng.laplace(scale=100)
+        return x[:, 0].sum() + np.where(z > 0, z, 0)
+
+    def rounded_noise(x, rng):
+        return x[:, 0].sum() + np.round(rng.laplace(scale=100))
+
+    def clipped_noise(x, rng):
+        return x[:, 0].sum() + np.clip(rng.laplace(scale=100), -300, 300)
+
+    def modulo_noise(x, rng):
+        return x[:, 0].sum() + rng.laplace(scale=100) % 10
+
+    def noise_minus_itself(x, rng):
+        z = rng.normal(scale=300)
+        return x[:, 0].sum() + z - z
+
+    def noise_mean_removed(x, rng):
+        z = rng.normal(scale=1000, size=3)
+        return x.sum(axis=0) + (z - z.mean())
+
+    def noise_scaled_zero(x, rng):
+        return x[:, 0].sum() + 0 * rng.laplace(scale=100)
+
+    def noise_over_inf(x, rng):
+        return x[:, 0].sum() + rng.laplace(scale=100) / np.inf
+
+    def noise_int(x, rng):
+        return x[:, 0].sum() + int(rng.laplace(scale=100))
+
+    def noise_pow(x, rng):
+        return x[:, 0].sum() + rng.laplace(scale=100) ** 0
+
+    def noise_sorted_list(x, rng):
+        return [s + z for s, z in zip(x.sum(axis=0), sorted([rng.laplace(scale=300) for _ in range(3)]))]
+
+    def noise_min_of_two(x, rng):
+        return x[:, 0].sum() + min(rng.laplace(scale=100), rng.laplace(scale=100))
+
+    def cached(x, rng, held={}):
+        if "z" not in held:
+            held["z"] = rng.laplace(scale=100)
+        return x[:, 0].sum() + held["z"]
+
+    def noise_kept_by_a_cache(x, rng):
+        return x[:, 0].sum() + once(1), x[:, 0].sum() * 2 + once(1)
+
+    @doubled
+    def decorated(x, rng):
+        return x[:, 0].sum() + rng.laplace(scale=100)
+
+    def generator_noise(x, rng):
+        g = noises(rng)
+        return x[:, 0].sum() + next(g), x[:, 1].sum() + next(g)
+
+    def tee_noise(x, rng):
+        a, b = itertools.tee(rng.laplace(scale=100) for _ in range(1))
+        return x[:, 0].sum() + next(a), x[:, 1].sum() + next(b)
+
+    def star_noise(x, rng):
+        z = [rng.laplace(scale=300)] * 3
+        return [s + t for s, t in zip(x.sum(axis=0), z)]
+
+    def mean_of_statistics(x, rng):
+        return statistics.fmean(x[:, 0]) + rng.laplace(scale=1)
+
+    def sum_of_math(x, rng):
+        return math.fsum(x[:, 0]) + rng.laplace(scale=1)
+
+    def counter(x, rng):
+        return collections.Counter(x[:, 0])[5.0] + rng.laplace(scale=0.5)
+
+    def bits_as_integers(x, rng):
+        return x[:, 0].view(np.int64).sum() + rng.laplace(scale=100)
+
+    def bytes_of_records(x, rng):
+        return len(x.tobytes())
+
+    def buffer(x, rng):
+        return memoryview(x).nbytes
+
+    def nbytes(x, rng):
+        return x.nbytes
+
+    def what_it_is_a_view_of(x, rng):
+        return x[:, 0].base
+
+    def array_interface(x, rng):
+        return x.__array_interface__["shape"]
+
+    def as_strided(x, rng):
+        return np.lib.stride_tricks.as_strided(x[:, 0], (2,)).sum() + rng.laplace(scale=1)
+
+    def records_with_names(x, rng):
+        return np.rec.fromarrays([x[:, 0]])["f0"].sum() + rng.laplace(scale=1)
+
+    def array_without_mask(x, rng):
+        return np.ma.array(x[:, 0], mask=False).mean() + rng.laplace(scale=1)
+
+    def lexsort(x, rng):
+        return np.lexsort((x[:, 0], x[:, 1]))[0]
+
+    def crossed_places(x, rng):
+        return x[np.ix_([0, 1], [0])].sum() + rng.laplace(scale=1)
+
+    def iterated_by_numpy(x, rng):
+        return sum(v for v in np.nditer(x)) + rng.laplace(scale=1)
+
+    def einsum(x, rng):
+        return np.einsum("ij->j", x) + rng.laplace(scale=100, size=3)
+
+    def tensordot(x, rng):
+        return np.tensordot(x, x, axes=0).sum() + rng.laplace(scale=1)
+
+    def quotient_and_remainder(x, rng):
+        return divmod(x[:, 0], 7)[1].sum() + rng.laplace(scale=3)
+
+    def fractions_and_wholes(x, rng):
+        return np.modf(x[:, 0])[0].sum() + rng.laplace(scale=0.5)
+
+    def heaviside(x, rng):
+        return np.heaviside(x[:, 0] - 50, 0.5).sum() + rng.laplace(scale=0.4)
+
+    def neg_index_roll(x, rng):
+        return np.roll(x[:, 0], 1).sum() + rng.laplace(scale=50)
+
+    def repeat_rows(x, rng):
+        return np.repeat(x, 2, axis=0).sum() + rng.laplace(scale=300)
+
+    def tile_rows(x, rng):
+        return np.tile(x[:, 0], 2).sum() + rng.laplace(scale=100)
+
+    def pad_rows(x, rng):
+        return np.pad(x[:, 0], 1, mode="edge").sum() + rng.laplace(scale=100)
+
+    def broadcast_rows(x, rng):
+        return np.broadcast_to(x, (2, *x.shape)).sum() + rng.laplace(scale=300)
+
+    def outer_of_columns(x, rng):
+        return (x[:, 0][:, None] * x[:, 1][None]).sum() + rng.laplace(scale=1e4)
+
+    def column_against_rows(x, rng):
+        return (x[:, :1] + x[:, 0]).sum() + rng.laplace(scale=200)
+
+    def list_times_noise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return [raw] * int(noisy > 1e6)
+
+    def slice_by_noise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return [raw][: int(noisy > 1e6)]
+
+    def slice_by_noise_of_a_list_with_a_name(x, rng):  # where a noisy value is large
+        kept = [x[:, 0].sum()]
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        many = slice(0, range(3)[int(noisy > 1e6)])
+        return kept.__getitem__(many)
+
+    def first_ones_by_noise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return list(itertools.islice([raw], int(max(noisy - 1e6, 0))))
+
+    def repeated_by_noise(x, rng):  # where a noisy value is large
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return list(itertools.repeat(raw, int(noisy > 1e6)))
+
+    def dictionary_by_text(x, rng):  # where a noisy value is 1000
+        raw = x[:, 0].sum()
+        noisy = np.clip(x[:, 0], 0, 1).sum() + rng.laplace(scale=1)
+        return {True: raw}.get(f"{noisy:.0f}" == "1000", 0.0)
