@@ -333,7 +333,7 @@ class FollowedFrame(PandasHandle):
                 return [self._asked(one, named) for one in elements]
             case ast.Name(id=name) if name in self._dpv_columns:
                 return self._column(name)
-            case ast.Constant(value=value) if not (isinstance(value, str) and _OUTSIDE in value):  # an @ in a text
+            case ast.Constant(value=value):
                 return value
         self._no("query", "write it with a mask: df[(df.age > 10) & (df.city == 'Oslo')]")
 
