@@ -109,10 +109,19 @@ class MechanismComparison:
     notes: tuple[str, ...]
     risks: Mapping[str, Risk]
 
+    @property
+    def answer(self) -> str:
+        """Which of them has the smallest error."""
+        if not self.kept:
+            return "None of them was found to keep it."
+        return (
+            f"The smallest error is that of {self.kept[0].name}: {self.kept[0].standard_deviation:.4g} in one number."
+        )
+
     def text(self) -> str:
-        """The table, at most 80 characters wide."""
+        """The answer and the table, at most 80 characters wide."""
         named = "".join(f", {name} {value}" for name, value in self.given.items())
-        lines = [f"The least noise that keeps {self.claim.describe()}{named}"]
+        lines = [self.answer, "", f"The least noise that keeps {self.claim.describe()}{named}"]
         if self.kept:
             width = max(len(one.name) for one in self.kept)
             lines += ["", self._line("", "noise, certified", ("error", "l1", "l2", "linf"), width)]
@@ -178,16 +187,13 @@ class MechanismComparison:
     def page(self) -> str:
         """The table and the curves as one HTML page that loads nothing."""
         curves = [_drawn(one) for one in self.kept]
-        least = self.kept[0] if self.kept else None
         return render_answer(
             brand="comparison",
             status=(Status.INCONCLUSIVE if self.failed else Status.CERTIFIED).name,
             subject="The least noise",
             verb="that keeps",
             claim=self.claim.describe(),
-            answer="None of them was found to keep it."
-            if least is None
-            else f"The smallest error is that of {least.name}: {least.standard_deviation:.4g} in one number.",
+            answer=self.answer,
             sections=tuple(self._sections()),
             figures=compared(curves, curves_of(self.claim, "the claim")) if curves else (),
             created=time_stamp(datetime.now(UTC)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import shlex
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -32,6 +33,9 @@ ReportFile = Annotated[Path | None, option("--report", "FILE", "Write the same a
 Claim = Annotated[
     str, typer.Option("--claim", metavar="TEXT", help='Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5".')
 ]
+
+BASE_RATES: Final = ("0.01", "0.001")
+"""Of which the risk of a promise is said where none is given."""
 
 MOST_POINTS: Final = 10_000
 """Of a curve: each is certified, and written in a table."""
@@ -192,8 +196,14 @@ def risk(
         str, typer.Argument(metavar="CLAIM", help='Such as "eps=2", "eps=1, delta=1e-6" or "mu=1".', show_default=False)
     ],
     base_rate: Annotated[
-        str, option("--base-rate", "P", "The share of people that the attacker suspects: 0.001 is 1 in 1000.", "Audit")
-    ],
+        str | None,
+        option(
+            "--base-rate",
+            "P",
+            "The share of people that the attacker suspects, such as 0.001; 1 in 100 and 1 in 1000 if left out.",
+            "Audit",
+        ),
+    ] = None,
 ) -> CommandResult:
     """What a promise means for people: how often an attacker is right about whom it accuses, and whom it finds.
 
@@ -207,7 +217,9 @@ def risk(
     from dpverdict.mechanisms.core.guarantees import as_guarantee
 
     promised = as_guarantee(claim)
-    print_lines([f"What {promised.describe()} promises:", *risk_lines(promised.risk(base_rate))])
+    *others, last = [promised.risk(rate) for rate in (BASE_RATES if base_rate is None else (base_rate,))]
+    first = [f"  {line}" for one in others for line in textwrap.wrap(one.headline, 78, break_on_hyphens=False)]
+    print_lines([f"What {promised.describe()} promises:", *first, *risk_lines(last)])
     return CommandResult(code=0)
 
 

@@ -170,6 +170,9 @@ def _instead_of(extra: str, arguments: Sequence[str], known: Sequence[Any], path
     options = [name for one in known for name in one.opts]
     if "--claim" in options and re.match(r"(eps|epsilon|mu|rho|order|delta)\s*=", words[0]):
         return f'a claim follows its option: --claim "{extra}"'
+    if "--included" in options:
+        files = "--in FILE#COLUMN --out FILE#COLUMN, or --scores FILE#COLUMN --included FILE#COLUMN"
+        return f"a file follows its option: {files}"
     if "--statement" in options and re.fullmatch(r"[a-z]*[\d.]+", words[0]):
         return f"a statement follows its option: --statement {words[0]}"
     first = next((at for at, word in enumerate(arguments) if word == words[0]), 0)

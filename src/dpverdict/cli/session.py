@@ -271,16 +271,19 @@ def leave_standard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_lines(text: str | Iterable[str], *, whole: bool = False) -> None:
+def print_lines(text: str | Iterable[str], *, whole: str = "") -> None:
     """Print lines as a result, broken between words where they are longer than a line of the terminal; a pipe has 80.
 
-    What the encoding of standard output has no letter for is an escape.
+    What the encoding of standard output has no letter for is an escape. Where nobody reads on a terminal, lines that
+    begin with ``whole`` are not broken, so that other programs find them.
     """
-    width = None if whole else shutil.get_terminal_size().columns
+    other = bool(whole) and not sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns
     with printing():
         for line in text.split("\n") if isinstance(text, str) else text:
             shown = printable(line, sys.stdout.encoding)
-            print(shown if width is None or len(shown) <= width else _broken_into_lines(shown, width))
+            one_line = len(shown) <= width or (other and line.startswith(whole))
+            print(shown if one_line else _broken_into_lines(shown, width))
 
 
 def in_one_row(line: str) -> str:

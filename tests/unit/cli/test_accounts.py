@@ -180,5 +180,24 @@ def test_the_risk_of_a_claim_is_said_without_a_mechanism(capsys: pytest.CaptureF
     most = 0.001 * math.exp(2) / (0.001 * math.exp(2) + 0.999)  # Bayes, at the likelihood ratio exp(2)
     times = int(re.search(r"right at most 1 time in (\d+)", said)[1])  # type: ignore[index]
     assert most <= 1 / times < 1.01 * most
-    assert main(["risk", "eps=2"]) == 2
+    assert main(["risk", "eps=2"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "suspects 1 in 100 is right" in said
+    assert f"suspects 1 in 1000 is right at most 1 time in {times}" in said
     assert main(["risk", "ep=2", "--base-rate", "0.001"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        ("gaussian sigma=5", "add sensitivity=..., in 'gaussian sigma=5'"),
+        ("2 x laplace scale=5", "add epsilon=..., or sensitivity=... and scale=..., in 'laplace scale=5'"),
+    ],
+)
+def test_what_a_release_lacks_is_said_in_the_words_of_a_release(
+    release: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compose", release, "--delta", "1e-6"]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "--" not in told
