@@ -206,8 +206,17 @@ def in_progress(what: str) -> Generator[None]:
     task = shown.add_task(what, total=None)
     _shown.append(shown)
     shown.start()
+
+    def begin(stage: str) -> None:
+        shown.tasks[0].total = None  # how much there is to do is not known: no update can say that
+        shown.update(task, description=stage, completed=0)
+
+    def count(done: int, total: int) -> None:
+        if len(shown.tasks) == 1:  # else a bar of its own tells it: see `progress_bar`
+            shown.update(task, completed=done, total=total)
+
     try:
-        with watched_by(lambda stage: shown.update(task, description=stage)):
+        with watched_by(begin, count):
             yield
     finally:
         _shown.remove(shown)

@@ -3,11 +3,14 @@
 import json
 import math
 import re
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.stats import norm
 
+from dpverdict.audit.comparisons import at_one_claim
 from dpverdict.audit.documents.account import CalibrationDocument, CompositionDocument
 from dpverdict.audit.documents.schema import checked
 from dpverdict.cli.application import main
@@ -201,3 +204,40 @@ def test_what_a_release_lacks_is_said_in_the_words_of_a_release(
     told = capsys.readouterr().err
     assert said in told
     assert "--" not in told
+
+
+def test_an_interrupt_says_what_is_known_of_the_least_noise(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C comes while the twentieth scale is decided."""
+    room: Any = import_module("dpverdict.audit.exact.calibrate")
+    decided = room.account_of
+    calls: list[object] = []
+
+    def interrupted(*given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+        return decided(*given)
+
+    monkeypatch.setattr(room, "account_of", interrupted)
+    assert main(["calibrate", "gaussian", "--claim", "eps=1, delta=1e-6", "--sensitivity", "1"]) == 130
+    said = capsys.readouterr().err
+    known = re.fullmatch(r"interrupted \(so far: sigma (\S+) keeps eps=1, delta=1e-6; less was not decided\)\n", said)
+    assert known is not None, said
+    assert 4.224678889326836 < float(known[1]) < 4.226
+
+
+def test_an_interrupt_of_a_comparison_says_which_are_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = at_one_claim._calibrated
+
+    def interrupted(name: str, *given: Any) -> Any:
+        if name == "gaussian":
+            raise KeyboardInterrupt
+        return done(name, *given)
+
+    monkeypatch.setattr(at_one_claim, "_calibrated", interrupted)
+    assert main(["compare", "laplace", "gaussian", "--claim", "eps=1, delta=1e-6", "--dim", "1"]) == 130
+    assert capsys.readouterr().err == "interrupted (so far: laplace with scale 0.999999 keeps eps=1, delta=1e-6)\n"
