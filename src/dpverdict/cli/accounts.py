@@ -134,10 +134,7 @@ def calibrate(
     from dpverdict.mechanisms.core.guarantees import as_guarantee
 
     if schema is not None:
-        for name, file in {"json": json, "report": report}.items():
-            if file is not None:
-                remedy = "read the lines that it prints"
-                raise InvalidValue(name, str(file), "left out beside --schema, which has no file", remedy)
+        from dpverdict.audit.runs.account_documents import needed_noise_document, needed_noise_page
         from dpverdict.audit.runs.traced import calibrated_function
 
         for name, value in {**parameters(context), "releases": None if releases == "1" else releases}.items():
@@ -145,9 +142,15 @@ def calibrate(
                 remedy = "say them in the function"
                 raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
         promised = None if base_rate is None else as_guarantee(claim).risk(base_rate)
-        needed = calibrated_function(mechanism, schema, claim)
-        if not quiet:
-            print_lines([*needed.text().splitlines(), *risk_lines(promised)])
+        with Outputs(json=json, report=report) as outputs:
+            outputs.refuse_overwriting({"the schema": schema})
+            needed = calibrated_function(mechanism, schema, claim)
+            if outputs.files:
+                written = needed_noise_document(needed, schema, promised, command_line(context))
+                outputs.write(
+                    json=lambda: json_text(written), report=lambda: needed_noise_page(needed, promised, written)
+                )
+        _conclude([*needed.text().splitlines(), *risk_lines(promised)], outputs, "calibrated", quiet=quiet)
         return CommandResult(code=needed.exit_code)
     with Outputs(json=json, report=report) as outputs:
         given = {name: word for name, word in parameters(context).items() if word is not None}

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from dpverdict.audit.comparisons import at_one_claim
-from dpverdict.audit.documents.account import CalibrationDocument, CompositionDocument
+from dpverdict.audit.documents.account import CalibrationDocument, CompositionDocument, NeededNoiseDocument
 from dpverdict.audit.documents.schema import checked
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
@@ -241,3 +241,33 @@ def test_an_interrupt_of_a_comparison_says_which_are_done(
     monkeypatch.setattr(at_one_claim, "_calibrated", interrupted)
     assert main(["compare", "laplace", "gaussian", "--claim", "eps=1, delta=1e-6", "--dim", "1"]) == 130
     assert capsys.readouterr().err == "interrupted (so far: laplace with scale 0.999999 keeps eps=1, delta=1e-6)\n"
+
+
+SCHEMA = 'relation = "add-or-remove-one"\ntable = "numpy"\n[columns.age]\ntype = "int"\nlow = 0\nhigh = {high}\n'
+TOTAL = "def total(ages, rng):\n    return ages.sum() + rng.laplace(scale=60)\n"
+
+
+@pytest.mark.usefixtures("warm_copies")
+@pytest.mark.parametrize(("high", "factor"), [(120, 2.0), (30, 0.5)])
+def test_the_noise_that_a_function_needs_is_written_with_all_digits_and_as_a_page(
+    high: int, factor: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("release.py").write_text(TOTAL)
+    Path("ages.toml").write_text(SCHEMA.format(high=high))
+    given = ["calibrate", "release.py:total", "--schema", "ages.toml", "--claim", "eps=1", "--base-rate", "0.001"]
+    assert main([*given, "--json", "a.json", "--report", "a.html"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    document = json.loads(Path("a.json").read_text())
+    checked(document, NeededNoiseDocument, "document")
+    assert factor <= document["factor"] <= factor * (1 + 1e-6)  # the sensitivity is high, of a scale of 60
+    assert [one["factor"] for one in document["lines"]] == [document["factor"]]
+    assert (document["exit_code"], document["observed"], document["refused"]) == (0, [], None)
+    assert document["answer"] in printed
+    assert "written: a.json, a.html" in printed
+    page = Path("a.html").read_text()
+    assert document["lines"][0]["needed"] in page
+    assert "attacker who suspects 1 in 1000" in page
+    assert "CERTIFIED" not in page  # the function as it stands is not
+    assert main([*given, "--json", "ages.toml"]) == 2
+    assert Path("ages.toml").read_text() == SCHEMA.format(high=high)
