@@ -110,7 +110,7 @@ def calibrate(
         return account_of([(Spendable.of(make(scale)), times)], guarantee)
 
     kept_at: list[float] = []  # the last one is the least
-    total = 0
+    tried = total = 0
 
     def keeps(scale: float) -> bool:
         nonlocal tried
@@ -127,7 +127,6 @@ def calibrate(
             tell_progress(min(tried, total), total)
         return found
 
-    tried = 0
     low = high = 1.0
     while not keeps(high):
         low, high = high, 2 * high
