@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 import runpy
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +33,9 @@ CLOSE = 16
 WIDE = 4096
 """Entries from which on ends are stated one float outward even where they are exact."""
 MOST_CHOICES = 4096
+MOST_MIXED = 48
+MOST_CORNERS = 2**10
+"""Corners of a box of moves, and numbers with common Gaussian draws, that are looked at one by one."""
 MOST_RECORDS = 2.0**33
 
 
@@ -889,9 +893,49 @@ def comparison_of_dates(d: Derivation, operands: list[Given], p: Mapping[str, An
     rows = [the_rows(one) for one in operands]
     need(all(kind_of(one.dtype) == "M" and one.masks == rows[0].masks for one in rows), "dates of the same records")
     need(len(rows) == (2 if p["date"] is None else 1) and p["name"] in COMPARING, "a comparison of two dates")
-    if p["date"] is not None:
-        datetime.datetime.fromisoformat(p["date"])
-    return Rows(Box([(0.0, 1.0, False)], ()), "bool", rows[0].masks)
+    support = None if p["date"] is None else cell_of_dates(operands[0], p["name"], [p["date"]])
+    return Rows(Box([(0.0, 1.0, False)], ()), "bool", rows[0].masks, None, support, support is not None)
+
+
+def isin_of_dates(d: Derivation, operands: list[Given], p: Mapping[str, Any]) -> Fact:
+    rows = [the_rows(one) for one in operands]
+    need(len(rows) == 1 and kind_of(rows[0].dtype) == "M" and type(p["dates"]) is list, "dates")
+    support = cell_of_dates(operands[0], "equal", p["dates"])
+    return Rows(Box([(0.0, 1.0, False)], ()), "bool", rows[0].masks, None, support, support is not None)
+
+
+DAY = 24 * 60 * 60 * 10**6
+IN_MICROSECONDS = {"datetime64[D]": DAY, "datetime64[s]": 10**6, "datetime64[ms]": 10**3, "datetime64[us]": 1,
+                   "datetime64[ns]": 1}  # fmt: skip
+DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d{6}(?:\d{3})?))?)?", re.ASCII)
+
+
+def cell_of_dates(column: Given, name: str, dates: Sequence[Any]) -> Support | None:
+    """The cell of dates, by their microseconds from 1970, if each is a whole number of units of the column."""
+    assert isinstance(column.fact, Rows)
+    numbers = []
+    for text in dates:
+        parts = DATE.fullmatch(text) if type(text) is str else None
+        if parts is None:
+            raise Wrong("a date without a zone")
+        day = datetime.date.fromisoformat(parts[1]).toordinal() - datetime.date(1970, 1, 1).toordinal()
+        hours, minutes, seconds = (int(one or 0) for one in parts.group(2, 3, 4))
+        need(hours < 24 and minutes < 60 and seconds < 60 and parts[5] != "000000", "a time of the day")
+        left = parts[5] or ""
+        number = day * DAY + ((hours * 60 + minutes) * 60 + seconds) * 10**6 + int(left[:6] or 0)
+        unit = IN_MICROSECONDS.get(column.fact.dtype)
+        if unit is None or number % unit or abs(number) > 2**52 or len(left) > 6:
+            return None
+        numbers.append(float(number))
+    if column.fact.box.shape != () or column.number is None:
+        return None
+    if name in ("less", "less_equal"):
+        cell = Cell(None, high=numbers[0], high_in=name == "less_equal")
+    elif name in ("greater", "greater_equal"):
+        cell = Cell(None, low=numbers[0], low_in=name == "greater_equal")
+    else:
+        cell = Cell(frozenset(numbers), missing=name == "not_equal", others=name == "not_equal")
+    return {column.number: cell}
 
 
 def ends_of(column: Mapping[str, Any]) -> tuple[float, float]:
@@ -1782,6 +1826,7 @@ RULES: dict[str, tuple[Callable[..., Fact], str]] = {
     "fill nan": (fill_nan, "dtype"), "drop missing": (drop_missing, ""),
     "remainder": (remainder, "dtype"), "map": (mapped, "dtype"), "digitize": (digitized, "right"),
     "part of a date": (part_of_a_date, "dtype name"), "comparison of dates": (comparison_of_dates, "date name"),
+    "isin of dates": (isin_of_dates, "dates"),
     "in 32 bits": (in_32_bits, ""),
     "along the row": (along_the_row, "axis dtype keepdims name"), "row times matrix": (row_times_matrix, "dtype"),
     "columns": (side_by_side, "dtype new"), "sum": (sum_of, "all dtype"), "mean": (mean, "all dtype"),
@@ -1864,6 +1909,7 @@ def spent_by(
     """
     fixed, free = [], list[Element]()
     used: set[int] = set()
+    mixed: list[Mixed] = []
     for one in document["releases"]:
         need(set(one) == {"statistic", "noise", "only_the_largest", "line"}, "the fields of a release")
         number, noise = one["statistic"], one["noise"]
@@ -1874,6 +1920,10 @@ def spent_by(
             raise Wrong("a statistic")
         spread_of = max([F(0), *(F(e[1]) for e in fact.box.flat())]) - min([F(0), *(F(e[0]) for e in fact.box.flat())])
         spread_of *= 2 if replace else 1
+        need(not fact.up_to_a_shift or noise is None, "a statistic, and not up to a number")
+        if noise is not None and noise["law"] == "mixed gaussian":
+            mixed += mixed_of(fact, noise, exact[number], replace)
+            continue
         if noise is not None and noise["law"] not in (*LARGEST_ALONE, "laplace", "gaussian", "two-sided geometric"):
             raise Beyond(f"noise of the law {str(noise['law'])[:40]}")
         if noise is None:
@@ -1901,6 +1951,8 @@ def spent_by(
             fixed.append(normed)
         else:
             free += own
+    need(not used & {number for one in mixed for number in one.factors}, "draws that are shared by mixed noise alone")
+    fixed += [(F(0), largest_square(group)) for group in by_common_draws(mixed)]
     found = [added([*fixed, box_of((one for one in free if not one.support), replace)])]
     for group in connected([one for one in free if one.support]):
         options = front(of_group(group, replace))
@@ -1930,6 +1982,89 @@ def elements(
         rate = F(noise["parameter"] if geometric else scale)
         made += [Element(noise["law"], rate, low, high, support, step, place)] if low or high else []
     return made
+
+
+class Mixed(NamedTuple):
+    """One released number with a sum of Gaussian draws: their factors, and how far one record moves it at most."""
+
+    factors: Mapping[int, F]
+    far: F
+
+
+def mixed_of(fact: Total, noise: Mapping[str, Any], exact: Sequence[tuple[F, F]], replace: bool) -> list[Mixed]:
+    need(set(noise) == {"kind", "law", "parameter", "shape", "terms"} and noise["kind"] == "noise", "noise")
+    need(noise["parameter"] is None and noise["shape"] == list(fact.box.shape), "noise on each coordinate")
+    need(not fact.weights and len(noise["terms"]) == len(fact.supports), "noise on each coordinate")
+    found = []
+    for terms, ends, support in zip(noise["terms"], exact, fact.supports, strict=True):
+        need(terms and all(len(pair) == 2 and type(pair[0]) is int and type(pair[1]) is str for pair in terms), "draws")
+        need(all(a[0] < b[0] for a, b in itertools.pairwise(terms)), "each draw once, in order")
+        factors = {number: F(text) for number, text in terms}
+        need(all(factors.values()) and [[n, str(x)] for n, x in factors.items()] == terms, "factors in lowest terms")
+        low, high = (min(ends[0], F(0)), max(ends[1], F(0))) if support else ends
+        found.append(Mixed(factors, high - low if replace else max(-low, high)))
+    return found
+
+
+def by_common_draws(numbers: Sequence[Mixed]) -> list[list[Mixed]]:
+    """The released numbers that are connected by draws that they have in common: others are independent of them."""
+    left, found = list(numbers), []
+    while left:
+        group, reached = [left.pop(0)], 0
+        while reached < len(group):
+            near = [one for one in left if one.factors.keys() & group[reached].factors.keys()]
+            left = [one for one in left if not any(one is other for other in near)]
+            group += near
+            reached += 1
+        found.append(group)
+    return found
+
+
+def largest_square(group: Sequence[Mixed]) -> F:
+    """The largest v^T C^-1 v over moves |v_i| <= far_i, of the covariance C of the draws of the group.
+
+    Draws are made independent one number after the other (Gram and Schmidt): number i minus the best combination of
+    those before it has the variance D_i, so that C = L D L^T and v^T C^-1 v is the sum of (L^-1 v)_i^2 / D_i. It is
+    convex, so its largest value is at a corner. Of very many corners, the sum of all |C^-1_ij| far_i far_j bounds it.
+
+    Raises:
+        Wrong: some combination of the numbers has no noise.
+        Beyond: too many numbers.
+    """
+    if len(group) > MOST_MIXED:
+        raise Beyond("many numbers with common draws")
+    inverse: list[list[F]] = []  # the rows of L^-1
+    rest: list[dict[int, F]] = []  # of each number, the draws that are independent of those before
+    variances: list[F] = []
+    for i, one in enumerate(group):
+        draws, row = dict(one.factors), [F(int(i == j)) for j in range(len(group))]
+        for before, known, variance in zip(rest, inverse, variances, strict=True):
+            common = sum((x * one.factors[n] for n, x in before.items() if n in one.factors), F(0)) / variance
+            if common:
+                for n, x in before.items():
+                    draws[n] = draws.get(n, F(0)) - common * x
+                row = [a - common * b for a, b in zip(row, known, strict=True)]
+        variance = sum((x * x for x in draws.values()), F(0))
+        need(variance > 0, "noise on every combination of the numbers")
+        inverse.append(row)
+        rest.append(draws)
+        variances.append(variance)
+    moved = [i for i, one in enumerate(group) if one.far]
+    columns = [[row[i] * group[i].far for row in inverse] for i in moved]
+    if not moved:
+        return F(0)
+    if 2 ** (len(moved) - 1) > MOST_CORNERS:
+        return sum((abs(sum((a * b / d for a, b, d in zip(one, other, variances, strict=True)), F(0)))
+                    for one in columns for other in columns), F(0))  # fmt: skip
+    most, waiting = F(0), [(1, columns[0])]
+    while waiting:
+        place, at = waiting.pop()
+        if place == len(columns):
+            most = max(most, sum((a * a / d for a, d in zip(at, variances, strict=True)), F(0)))
+            continue
+        for sign in (1, -1):
+            waiting.append((place + 1, [a + sign * b for a, b in zip(at, columns[place], strict=True)]))
+    return most
 
 
 def connected(free: Sequence[Element]) -> list[list[Element]]:

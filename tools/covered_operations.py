@@ -73,7 +73,9 @@ def tables() -> str:
              '`pl.DataFrame({"city": [...]}).join(counts, on="city", how="left", maintain_order="left").fill_null(0)`'),
             ("polars: expressions", ", ".join(f"`{name}`" for name in sorted(POLARS_NODES))),
             ("dates", "`.dt` of pandas and polars: the year and " + ", ".join(f"`{name}`" for name in PARTS)
-             + "; comparisons with public dates, and of two columns"),
+             + "; comparisons with public dates, `between`, `isin`, and of two columns"),
+            ("Python", "`collections.Counter` of a column, of which `counter[label]` and `counter.get(label, 0)` of "
+             "public labels are taken"),
             ("random numbers", ", ".join(f"`{name}`" for name in laws) + " of `numpy.random` (`rand`, `random` and "
              "`uniform` for a Poisson sample alone); "
              + ", ".join(f"`random.{name}`" for name in sorted(draws._PLAIN_DRAWS))

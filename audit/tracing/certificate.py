@@ -16,7 +16,7 @@ from dpverdict.audit.tracing.losses.claims import keeps
 from dpverdict.audit.tracing.losses.samples import samples_of
 from dpverdict.audit.tracing.losses.spent import Spent
 from dpverdict.audit.tracing.rules.covered import OPERATIONS
-from dpverdict.audit.tracing.rules.facts import MIXED, NoiseFact, Total, fact_from_json
+from dpverdict.audit.tracing.rules.facts import MIXED, NoiseFact, Total, fact_from_json, in_order
 from dpverdict.audit.tracing.rules.operations import NotCovered, Setting, Step, TracedOperand
 from dpverdict.audit.tracing.run import ONE_SIDED, Trace
 from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly
@@ -50,6 +50,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "groups of several columns": ("dtype", "keys", "values"),
     "histogram": ("dtype", "edges"),
     "index": ("key",),
+    "isin of dates": ("dates",),
     "map": ("dtype",),
     "mean": ("all", "dtype"),
     "move": ("dtype", "name"),
@@ -334,6 +335,7 @@ def _releases(given: Sequence[Mapping[str, Any]], steps: list[Step]) -> list[Spe
             numbers = [] if noise.law == MIXED else noise.draws
             mixed |= set(noise.draws) if noise.law == MIXED else set()
             fits = noise.shape == fact.shape and not fact.weights and _same(noise.to_json(), one["noise"])
+            fits = fits and not fact.up_to_a_shift and (noise.law != MIXED or in_order(noise.terms or ()))
             known = noise.law in LAWS and bool(((noise.scale > 0) & np.isfinite(noise.scale)).all())
             geometric = noise.law == "two-sided geometric"
             known = known and (noise.parameter is None) is not geometric

@@ -80,6 +80,11 @@ def rounded_sums(x: Any, rng: np.random.Generator) -> Any:
     )
 
 
+def of_a_covariance(x: Any, rng: np.random.Generator) -> Any:
+    cov = [[900, 300, 100], [300, 1600, 200], [100, 200, 2500]]
+    return rng.multivariate_normal(x.sum(axis=0), cov), len(x) + rng.laplace(scale=9)
+
+
 REPLACED = TableSchema.from_toml(
     functions["NUMPY"].to_toml().replace('"add-or-remove-one"  ', '"replace-one"\nrecords = 400  ')
 )
@@ -93,6 +98,7 @@ OWN = [
     (clipped_rows, functions["NUMPY"], "mu=1"),
     (scaled_rows, functions["NUMPY"], "mu=1"),
     (rounded_sums, functions["NUMPY"], "eps=1.01"),
+    (of_a_covariance, functions["NUMPY"], "eps=60, delta=1e-5"),
 ]
 
 

@@ -70,6 +70,7 @@ PLANTED = {
     "groups by month": ("groups", "df.groupby(df['day'].dt.month)['pay'].sum().reindex(range(1, 13), fill_value=0).to_numpy()"
                         " + rng.laplace(scale=5, size=12)"),
     "date": ("comparison of dates", "(df['day'] >= '2024-03-01').sum() + rng.laplace()"),
+    "some dates": ("isin of dates", "df['day'].isin(pd.date_range('2023-11-01', periods=400)).sum() + rng.laplace()"),
     "two dates": ("comparison of dates", "(df['day'] < df['seen']).sum() + rng.laplace()"),
     "select": ("where", "np.select([df['age'] < 3, df['age'] < 6], [1, 2], 5).sum() + rng.laplace(scale=5)"),
 }  # fmt: skip

@@ -1,5 +1,6 @@
 """Functions of polars: what is certified holds on pairs, what is not covered is refused, wrong rules are found."""
 
+import datetime
 import json
 import runpy
 from collections.abc import Callable, Mapping, Sequence
@@ -182,8 +183,11 @@ REFUSED = {
 }  # fmt: skip
 
 
+DAYS = [datetime.date(2023, 11, 1) + datetime.timedelta(days=i) for i in range(400)]
+
+
 def made(body: str) -> Callable[..., Any]:
-    names: dict[str, Any] = {"np": np, "pl": pl, "__name__": "a_function_of_polars"}
+    names: dict[str, Any] = {"np": np, "pl": pl, "DAYS": DAYS, "__name__": "a_function_of_polars"}
     exec(compile(f"def program(df, rng):\n    return {body}\n", "<polars>", "exec"), names)
     found: Callable[..., Any] = names["program"]
     return found
@@ -252,6 +256,7 @@ FAULTS = {
     "maintain_order='left').fill_null(0)['len'] + rng.laplace(size=4)",
     "map": "df['city'].replace_strict({'Oslo': 1, 'Rome': 4}).sum() + rng.laplace(scale=4)",
     "part of a date": "df.select(pl.col('day').dt.month().sum()).item() + rng.laplace(scale=12)",
+    "isin of dates": "df.select(pl.col('day').is_in(DAYS).sum()).item() + rng.laplace()",
     "comparison of dates": "df.select((pl.col('day') >= pl.date(2024, 3, 1)).sum()).item() + rng.laplace()",
 }
 

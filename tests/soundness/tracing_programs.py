@@ -1,15 +1,19 @@
 """Random programs over the operations that tracing covers, and the loss of one pair, measured by running them plainly.
 
-A program is the text of a function of NumPy. It is followed as a user's function is; and it is run as it stands, on
-two neighbouring tables, with a generator whose noise is 0 and which notes law and scale of every draw. What differs
-between the two outcomes is how far the statistics moved, so the loss of the pair is known without any of the rules.
+A program is the text of a function of NumPy (those of pandas and polars are in `frame_programs.py`). It is followed as
+a user's function is; and it is run as it stands, on two neighbouring tables, with a generator whose noise is 0 and
+which notes law and scale of every draw. What differs between the two outcomes is how far the statistics moved, so the
+loss of the pair is known without any of the rules.
 """
 
 from __future__ import annotations
 
+import copy
 import warnings
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -90,6 +94,9 @@ class Program:
         replace: whether neighbours differ by a replaced record, so that the number of records is public.
         samples: whether statistics of Poisson samples may stand in it.
     """
+
+    table = "x"
+    modules: Mapping[str, Any] = MappingProxyType({"np": np})
 
     def __init__(self, rng: np.random.Generator, *, replace: bool, samples: bool = False) -> None:
         self.rng, self.replace, self.samples = rng, replace, samples and not replace
@@ -290,10 +297,10 @@ class Program:
     @property
     def text(self) -> str:
         body = "\n    ".join([*self.lines, f"return [{', '.join(self.released)}]"])
-        return f"def program(x, rng):\n    {body}\n"
+        return f"def program({self.table}, rng):\n    {body}\n"
 
     def function(self) -> Callable[..., Any]:
-        names: dict[str, Any] = {"np": np, "__name__": "a_random_program"}
+        names: dict[str, Any] = {**self.modules, "__name__": "a_random_program"}
         exec(compile(self.text, "<program>", "exec"), names)
         found: Callable[..., Any] = names["program"]
         return found
@@ -332,7 +339,7 @@ def measured(function: Callable[..., Any], one: Any, other: Any) -> Measured:
         warnings.simplefilter("ignore")
         for table in (one, other):
             rng = Zero()
-            outcomes.append((function(np.array(table), rng), rng.draws))
+            outcomes.append((function(copy.deepcopy(table), rng), rng.draws))
     (first, draws), (second, same) = outcomes
     assert len(draws) == len(same)
     for (law, scale), a, b in zip(draws, first, second, strict=True):
@@ -400,10 +407,14 @@ def pairs(schema: TableSchema, rng: np.random.Generator, count: int) -> list[tup
     found = []
     for _ in range(count):
         base = [record() for _ in range(RECORDS - 1 if schema.records else int(rng.integers(0, 5)))]
-        one = schema.dataset([*base, record()])
-        other = schema.dataset([*base, record()] if schema.records else base)
-        order = rng.permutation(len(one))
-        found.append((one[order], other[order] if schema.records else other))
+        rows = [*base, record()]
+        order = rng.permutation(len(rows))
+        one = schema.dataset([rows[i] for i in order])
+        if schema.records:
+            rows[-1] = record()
+            found.append((one, schema.dataset([rows[i] for i in order])))
+        else:
+            found.append((one, schema.dataset(base)))
     return found
 
 
@@ -417,6 +428,7 @@ class Counted:
 
     programs: int = 0
     covered: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
     above: list[str] = field(default_factory=list)
     reached: int = 0
     boxes: int = 0
@@ -429,22 +441,37 @@ It holds wherever it stops, and with all boxes of all programs it is 19 parts in
 """
 
 
-def suite(seed: int, programs: int, pairs_each: int) -> Counted:
+def suite(
+    seed: int,
+    programs: int,
+    pairs_each: int,
+    *,
+    made: type[Program] = Program,
+    schema_of: Callable[..., TableSchema] = random_schema,
+) -> Counted:
     """Hold certified programs against pairs."""
     with pytest.MonkeyPatch.context() as patch:
-        return _suite(seed, programs, pairs_each, patch)
+        return _suite(seed, programs, pairs_each, made, schema_of, patch)
 
 
-def _suite(seed: int, programs: int, pairs_each: int, patch: pytest.MonkeyPatch) -> Counted:
+def _suite(
+    seed: int,
+    programs: int,
+    pairs_each: int,
+    made: type[Program],
+    schema_of: Callable[..., TableSchema],
+    patch: pytest.MonkeyPatch,
+) -> Counted:
     rng = np.random.default_rng(seed)
     found = Counted()
     for _ in range(programs):
         replace = bool(rng.random() < 0.4)
-        schema, program = random_schema(rng, replace=replace), Program(rng, replace=replace, samples=True)
+        schema, program = schema_of(rng, replace=replace), made(rng, replace=replace, samples=True)
         found.programs += 1
         function = program.function()
         trace = followed(function, schema, seed=int(rng.integers(2**31)))
         if trace.refused is not None:
+            found.refused[trace.refused] += 1
             continue
         found.covered += 1
         patch.setattr(joint, "MOST_BOXES", int(rng.choice(list(BOXES), p=list(BOXES.values()))))

@@ -371,7 +371,6 @@ class Transposed(Followed):
 
     __slots__ = ("_dpv_tape", "of")
     __array_priority__: float = 1000.0
-    __array_ufunc__ = None
 
     def __init__(self, of: FollowedArray) -> None:
         self.of: FollowedArray = of
@@ -402,8 +401,13 @@ class Transposed(Followed):
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         no(self.of, "data that leave the trace as a plain array", "use functions of NumPy that are covered")
 
+    def __array_ufunc__(self, function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+        return self.__array_function__(
+            function if method == "__call__" else getattr(function, method), (), args, kwargs
+        )
+
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if function is np.dot and len(args) == 2 and isinstance(args[0], Transposed):
+        if function in (np.dot, np.matmul) and len(args) == 2 and isinstance(args[0], Transposed) and not kwargs:
             return args[0] @ args[1]
         no(self.of, f"np.{function.__name__} of transposed records", "use x.T @ y")
 

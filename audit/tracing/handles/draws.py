@@ -10,7 +10,9 @@ not covered, as nobody sees how they were started; neither is one that is starte
 from __future__ import annotations
 
 import builtins
+import collections
 import contextlib
+import json.encoder
 import math
 import random
 import sys
@@ -34,6 +36,7 @@ from dpverdict.audit.tracing.handles.arrays import (
 )
 from dpverdict.audit.tracing.handles.building import Building, making
 from dpverdict.audit.tracing.handles.coins import coins_for
+from dpverdict.audit.tracing.handles.counters import new_counter
 from dpverdict.audit.tracing.handles.functions import array_of
 from dpverdict.audit.tracing.handles.released import Followed, Released, made, plain
 from dpverdict.audit.tracing.handles.tape import RunTape, current, refuse_own_classes
@@ -554,6 +557,10 @@ def replaced(
         found.append((random, name, _only_while_followed(own, original)))
     found += [(random, name, _kind(getattr(random, name), _python_generator)) for name in ("Random", "SystemRandom")]
     found += [(np.random, name, _kind(getattr(np.random, name), _new_bits)) for name in _BITS]
+    found.append((collections.Counter, "__new__", new_counter))
+    for name in ("c_make_encoder", "_make_iterencode"):
+        if (encoder := getattr(json.encoder, name)) is not None:
+            found.append((json.encoder, name, _asked_by_json(encoder)))
     infrastructure: Any = sys.modules.get("scipy.stats._distn_infrastructure")
     if infrastructure is not None:
         plain_rvs = infrastructure.rv_generic.rvs
@@ -587,6 +594,20 @@ def replaced(
                 found.append((names, name, getattr(_MATH, name)))
         found += [(names, name, new) for name, new in _SHADOWED.items() if name not in names]
     return found
+
+
+def _asked_by_json(original: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes an encoder: data that it writes as they are, floats and Counters, it would not know in the trace."""
+
+    def make(markers: Any, default: Callable[[Any], Any], *args: Any, **given: Any) -> Any:
+        def asked(value: Any) -> Any:
+            if current() is not None and is_followed(value):
+                _refuse("data that become text", "return or print noisy values only")
+            return default(value)
+
+        return original(markers, asked, *args, **given)
+
+    return make
 
 
 _BITS: Final = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")

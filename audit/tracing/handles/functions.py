@@ -687,6 +687,7 @@ FUNCTIONS[np.zeros_like], FUNCTIONS[np.ones_like] = _public_like(0), _public_lik
 
 def joined(parts: Sequence[Any], arrange: Callable[[Sequence[Any]], Any]) -> Any:
     """Statistics, noisy values and public numbers in one array, as ``arrange`` puts them."""
+    parts = [_listed(one) if type(one) in (list, tuple) else one for one in parts]
     array = _first(*parts, *[one for one in parts if isinstance(one, Released)]) if any(
         isinstance(one, FollowedArray) for one in parts
     ) else None  # fmt: skip

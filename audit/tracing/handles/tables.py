@@ -85,7 +85,10 @@ def _column(tape: RunTape, column: Column, values: Any, dtype: str, *, stated: s
         "dtype": stated or (str(values.dtype) if numeric else "category"),
         "values": listed,
     }
-    return FollowedArray(tape, tape.apply("table", [], given), values, owned=False)
+    number = tape.apply("table", [], given)
+    if column.type == "date" and values.dtype.kind != "M":
+        tape.unread.add(number)
+    return FollowedArray(tape, number, values, owned=False)
 
 
 def bounds_of(column: Column, dtype: np.dtype[Any]) -> tuple[float, float, bool]:

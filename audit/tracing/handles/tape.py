@@ -35,6 +35,9 @@ CHOOSING: Final = ("laplace", "gumbel", "exponential")
 """Laws of noise on scores of which the largest is chosen."""
 MOST_MIXED: Final = 4096
 """Gaussian draws at once, of which it is known where they are used."""
+_SELECTIONS: Final = ("select", "drop missing")
+_WITHOUT_ENTRIES: Final = (*_SELECTIONS, "is missing", "count", "sampled")
+"""Operations that look at no entry, but at whether there is one."""
 _LIBRARIES: Final = ("numpy", "scipy", "pandas", "polars", "dpverdict", "random", "functools", "contextlib", "math")
 
 
@@ -93,6 +96,7 @@ class RunTape:
         self._used: set[int] = set()
         self._mixable: set[int] = set()
         self.shared: set[int] = set()
+        self.unread: Final[set[int]] = set()
         self.halves: Final[list[Release]] = []
         self._draws = 0
         self.followed: Final[list[weakref.ref[Any]]] = []
@@ -137,6 +141,11 @@ class RunTape:
             return self._known[key]
         if len(self.setting.steps) >= MOST_STEPS:
             self.refuse("more operations than are followed", "loop over fewer values")
+        if name not in _WITHOUT_ENTRIES and any(one.number in self.unread for one in operands):
+            self.refuse(
+                "dates with a zone, or that are objects of Python, which may be equal to several texts",
+                "hand over dates without a zone, df['day'].dt.tz_localize(None), and state that dtype",
+            )
         fact = self._fact_before(key)
         try:
             fact = OPERATIONS[name].rule(self.setting, operands, given) if fact is None else fact
@@ -146,6 +155,8 @@ class RunTape:
             self.refuse(f"{name}, of which the shapes or types are not covered ({type(error).__name__}: {error})"[:200])
         self.setting.steps.append(Step(name, tuple(operands), dict(given), fact, self.line()))
         self._known[key] = len(self.setting.steps) - 1
+        if name in _SELECTIONS and operands[0].number in self.unread:
+            self.unread.add(self._known[key])
         return self._known[key]
 
     def _fact_before(self, key: object) -> Fact | None:

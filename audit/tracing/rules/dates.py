@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from dpverdict.audit.tracing.rules.bounds import Interval
-from dpverdict.audit.tracing.rules.facts import Fact, Rows
+from dpverdict.audit.tracing.rules.facts import Cell, Fact, Rows, Support
 from dpverdict.audit.tracing.rules.operations import Setting, TracedOperand, operation, refuse
-from dpverdict.audit.tracing.rules.records import must_fit, the_rows
+from dpverdict.audit.tracing.rules.records import COMPARED, must_fit, the_rows
 
 PARTS: Final[Mapping[str, tuple[int, int]]] = {
     "quarter": (1, 4), "month": (1, 12), "week": (1, 53), "day": (1, 31), "dayofyear": (1, 366), "dayofweek": (0, 6),
@@ -57,6 +57,51 @@ def comparison_of_dates(setting: Setting, operands: Sequence[TracedOperand], giv
         refuse(f"{given['name']} of dates")
     if len(rows) + (given["date"] is not None) != 2 or len(operands) != len(rows):
         refuse("a comparison of dates with something else than one date, or one other column")
-    if given["date"] is not None:
-        datetime.datetime.fromisoformat(given["date"])
-    return Rows(rows[0].masks, np.zeros(()), np.ones(()), np.zeros((), dtype=np.bool_), "bool")
+    support = None if given["date"] is None else _support(operands[0], str(given["name"]), [given["date"]])
+    return Rows(rows[0].masks, np.zeros(()), np.ones(()), np.zeros((), dtype=np.bool_), "bool", None, support,
+                support is not None)  # fmt: skip
+
+
+@operation("isin of dates", "a function of the entry of one record", "public dates, none of them missing")
+def isin_of_dates(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str, Any]) -> Fact:
+    """Whether a date is one of some; what is missing is none."""
+    (fact,) = the_rows(operands)
+    if not is_date(fact) or len(operands) != 1:
+        refuse("isin of dates, of something else")
+    support = _support(operands[0], "equal", list(given["dates"]))
+    return Rows(fact.masks, np.zeros(()), np.ones(()), np.zeros((), dtype=np.bool_), "bool", None, support,
+                support is not None)  # fmt: skip
+
+
+def _support(operand: TracedOperand, name: str, dates: Sequence[str]) -> Support | None:
+    """The cell of a column of dates that a comparison picks; None where some date has no exact number."""
+    assert isinstance(operand.fact, Rows)
+    unit, times = np.datetime_data(operand.fact.dtype)
+    numbers = [_exact_number(one, _MICROSECONDS.get(str(unit), 0) * times) for one in dates]
+    exact = [one for one in numbers if one is not None]
+    if len(exact) < len(numbers) or operand.number is None or operand.fact.shape != ():
+        return None
+    if name in COMPARED:
+        return ((operand.number, COMPARED[name](exact[0])),)
+    others = name == "not_equal"  # what is missing is no date, and equals none
+    return ((operand.number, Cell(frozenset(exact), missing=others, others=others)),)
+
+
+_MICROSECONDS: Final = {"D": 86_400_000_000, "s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_MOST: Final = 2**52
+"""Up to which floats have the numbers half way between whole ones too: cells are looked at there."""
+
+
+def _exact_number(text: str, unit: int) -> float | None:
+    """The microseconds from 1970 to a date, as a whole number of units of its column; None of any other date.
+
+    Libraries round a date to the unit of the column, or a column to that of a date: then a comparison is with another
+    date than the one that is written, and no cell is known.
+    """
+    date = datetime.datetime.fromisoformat(text)
+    if date.tzinfo is not None:
+        refuse("dates compared with a time of a zone", "give a date without a zone")
+    found = (date - _EPOCH) // datetime.timedelta(microseconds=1)
+    whole = text in (date.isoformat(), date.date().isoformat())  # no digits after the microseconds
+    return float(found) if whole and unit and found % unit == 0 and abs(found) <= _MOST else None

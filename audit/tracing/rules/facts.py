@@ -11,6 +11,7 @@ depend on r, and is f(D with r) for every r outside of the support. Of the recor
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -235,6 +236,13 @@ Terms: TypeAlias = "tuple[tuple[int, Fraction], ...]"
 
 MIXED: Final = "mixed gaussian"
 """The law of sums of Gaussian draws of which some stand in several numbers, or several in one."""
+
+
+def in_order(terms: Sequence[Terms]) -> bool:
+    """Whether each sum has each of its draws once, in order, with a factor that is not 0."""
+    return all(
+        all(a[0] < b[0] for a, b in itertools.pairwise(one)) and all(factor for _, factor in one) for one in terms
+    )
 
 
 def added(one: Terms, other: Terms, times: Fraction = Fraction(1)) -> Terms:

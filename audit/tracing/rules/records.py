@@ -21,12 +21,13 @@ _MOST_LISTED: Final = 1000
 """Whole numbers that are looked up one by one in a dictionary."""
 _STAYING: Final = ("maximum", "minimum", "fmax", "fmin", "positive", "sign")
 """Functions that give one of their arguments, or a sign: an integer of a dtype stays one."""
-_COMPARED: Final = {
+COMPARED: Final = {
     "less": lambda c: Cell(high=c, high_closed=False),
     "less_equal": lambda c: Cell(high=c),
     "greater": lambda c: Cell(low=c, low_closed=False),
     "greater_equal": lambda c: Cell(low=c),
 }
+"""The cell that a comparison with a public number picks."""
 _STEPS: Final = ("floor", "ceil", "rint", "trunc", "sign")
 """Functions that make a whole step of the last bit of a number; comparisons, and truth values of numbers, do too."""
 _JOINING: Final = ("logical_and", "logical_or", "logical_not", "bitwise_and", "bitwise_or", "invert")
@@ -89,7 +90,7 @@ def elementwise(setting: Setting, operands: Sequence[TracedOperand], given: Mapp
     dims = 1 + len(rows[0].shape)
     if any(1 + len(one.shape) != dims for one in rows):
         refuse("arrays of records with different numbers of axes", "write column[:, None] to align the records")
-    compares = name in ("equal", "not_equal", *_COMPARED)
+    compares = name in ("equal", "not_equal", *COMPARED)
     if compares or name in (*_STEPS, *_JOINING):
         must_be_of_one_record(setting, operands)
     intervals: list[Interval] = []
@@ -221,7 +222,7 @@ def _cell(name: str, operands: Sequence[TracedOperand]) -> Cell | None:
         return Cell(frozenset([value]), missing=True, others=True)
     if not isinstance(value, int | float):
         return None
-    return _COMPARED[name if first else _MIRRORED[name]](float(value))
+    return COMPARED[name if first else _MIRRORED[name]](float(value))
 
 
 def _norm(setting: Setting, name: str, operands: Sequence[TracedOperand]) -> Norm | None:

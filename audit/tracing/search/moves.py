@@ -7,7 +7,9 @@ the tap, which does not know of the trace.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import datetime
 import itertools
 import math
 import time
@@ -21,6 +23,7 @@ from dpverdict.audit.tables.column import Column
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.handles.tape import Release
 from dpverdict.audit.tracing.losses.spent import Spent
+from dpverdict.audit.tracing.rules.facts import MIXED, Terms
 from dpverdict.audit.tracing.run import Trace, statistics_of
 from dpverdict.audit.tracing.spending import widest_records
 from dpverdict.errors import DpverdictError
@@ -139,6 +142,7 @@ class _Search:
         self.schema, self.rng, self.until = schema, np.random.default_rng(seed), until
         self.measure = statistics_of(function)
         self.largest = [one.only_the_largest for one in trace.releases]
+        self.mixed = [one.noise is not None and one.noise.law == MIXED for one in trace.releases]
         self.laplace = max((float(_pure(one)) for one in options), default=0.0)
         self.gaussian = max((float(one.gaussian) for one in options), default=0.0)
         self.target = max((self._share(float(_pure(one)), float(one.gaussian)) for one in options), default=0.0)
@@ -350,9 +354,14 @@ class _Search:
         if here is None or there is None or not len(here) == len(there) == len(self.largest):
             return -1.0
         laplace = gaussian = 0.0
-        for a, b, largest in zip(here, there, self.largest, strict=True):
+        mixed: list[tuple[Terms, float]] = []
+        for a, b, largest, common in zip(here, there, self.largest, self.mixed, strict=True):
+            if common and a.noise is not None and a.noise.terms is not None:
+                mixed += zip(a.noise.terms, np.ravel(a.value - b.value).tolist(), strict=True)
+                continue
             one, other = _moved(a, b, largest=largest)
             laplace, gaussian = laplace + one, gaussian + other
+        gaussian += _moved_together(mixed)
         size = self._share(laplace, gaussian)
         if not math.isfinite(size):
             return -1.0
@@ -391,6 +400,22 @@ def _moved(one: Release, other: Release, *, largest: bool) -> tuple[float, float
         return float(np.sum(np.abs(move) * rate)), 0.0
 
 
+def _moved_together(moves: Sequence[tuple[Terms, float]]) -> float:
+    """The square of mu of numbers whose Gaussian noise is made of common draws."""
+    if not moves:
+        return 0.0
+    places = {number: i for i, number in enumerate(sorted({one for terms, _ in moves for one, _ in terms}))}
+    factors = np.zeros((len(moves), len(places)))
+    for row, (terms, _) in zip(factors, moves, strict=True):
+        for number, factor in terms:
+            row[places[number]] += float(factor)
+    move = np.array([far for _, far in moves])
+    try:
+        return float(move @ np.linalg.solve(factors @ factors.T, move))
+    except np.linalg.LinAlgError:
+        return math.inf
+
+
 # the values of entries ------------------------------------------------------------------------------------------------
 
 
@@ -406,6 +431,17 @@ def _constants(trace: Trace, codes: Iterable[Any]) -> Iterator[object]:
                 yield from (k * math.pi / 2 for k in range(-4, 5))
     for code in codes:
         yield from _leaves(list(code.co_consts))
+
+
+def _days(ends: Sequence[Any], constants: Sequence[object]) -> Iterator[datetime.date]:
+    """Days that are named, those beside them, a week of days, and a day of each of the next months."""
+    for text in constants:
+        if isinstance(text, str):
+            with contextlib.suppress(ValueError):
+                named = datetime.datetime.fromisoformat(text)
+                yield from (named + datetime.timedelta(days=step) for step in (0, -1, 1))
+    first = next((one for one in ends if isinstance(one, datetime.date)), datetime.date(2024, 1, 1))
+    yield from (first + datetime.timedelta(days=step) for step in (*range(7), *range(30, 390, 30)))
 
 
 def _leaves(value: object) -> Iterator[object]:
@@ -436,6 +472,8 @@ def _candidates(column: Column, constants: Sequence[object]) -> list[Any]:
             found += [int(whole) for one in near for whole in (math.floor(one), math.ceil(one))]
     elif column.type == "text":
         found += [one for one in constants if isinstance(one, str)]
+    elif column.type == "date":
+        found += list(_days(found, constants))
     fitting = [one for one in found if one is None or column.misfit(one) is None]
     unique = list({(type(one), repr(one)): one for one in fitting}.values())
     return unique[:_MOST_VALUES] or [column.extremes()[0]]

@@ -137,7 +137,6 @@ _METHODS_OF_UNKNOWN_LAW: Final = (
     "logseries",
     "multinomial",
     "multivariate_hypergeometric",
-    "multivariate_normal",
     "negative_binomial",
     "noncentral_chisquare",
     "noncentral_f",
@@ -212,6 +211,19 @@ def _tapped_methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dic
         unit = lambda shape: np.asarray(own("geometric")(self, without_tags(p), size=shape), dtype=np.int64) - 1  # noqa: E731
         return draw_additive("geometric", law, unit, 1, None, size)
 
+    def multivariate_normal(self: Any, mean: Any, cov: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """mean + A z with standard normal draws z and A A^T = cov: the law of the original, draw by draw."""
+        covariance = np.asarray(without_tags(cov), dtype=np.float64)
+        plain = _plain_method(own, "multivariate_normal", structural=False)
+        square = covariance.ndim == 2 and np.array_equal(covariance, covariance.T)
+        if current_tape() is None or args or kwargs or not square:
+            return plain(self, mean, cov, size, *args, **kwargs)
+        values, vectors = np.linalg.eigh(covariance)
+        if values.min() < -1e-9 * values.max():
+            return plain(self, mean, cov, size)  # no covariance: it warns, and draws something
+        draws = standard_normal(self, (*_shape_of_draw(size), len(covariance)))
+        return draws @ (vectors * np.sqrt(np.maximum(values, 0.0))).T + mean
+
     def choice(self: Any, a: Any, size: Any = None, replace: Any = True, p: Any = None, *args: Any, **kw: Any) -> Any:
         if current_tape() is None or np.ndim(a) > 1:
             return own("choice")(self, a, size, replace, p, *args, **kw)
@@ -235,6 +247,7 @@ def _tapped_methods(base: type, own: Callable[[str], Callable[..., Any]]) -> dic
         "standard_exponential": standard_exponential,
         "uniform": uniform,
         "geometric": geometric,
+        "multivariate_normal": multivariate_normal,
         "choice": choice,
         "shuffle": shuffle,
     }

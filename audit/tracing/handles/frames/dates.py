@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +45,15 @@ def compared(name: str, one: Any, other: Any, public: Callable[[FollowedArray, A
         no(array, "dates compared with a time of a zone, or with none", "give a date without a zone")
     value = _FUNCTIONS[name](raw(array), np.datetime64(date))
     return applied("comparison of dates", [array], value, name=name, date=date.isoformat())
+
+
+def one_of(array: FollowedArray, dates: Sequence[Any], public: Callable[[FollowedArray, Any], Any]) -> FollowedArray:
+    """Whether a date is one of public ones."""
+    found = [public(array, one) for one in dates]
+    if any(getattr(one, "tzinfo", None) is not None or one != one for one in found):
+        no(array, "isin of dates with a time of a zone, or with none", "give dates without a zone; for gaps, isna()")
+    value = np.isin(raw(array), np.array([np.datetime64(one) for one in found], dtype=raw(array).dtype))
+    return applied("isin of dates", [array], value, dates=[one.isoformat() for one in found])
 
 
 def part(array: FollowedArray, name: str, value: Any) -> FollowedArray:

@@ -28,7 +28,9 @@ INSTEAD: Final = {
     "replace": "use map with a dictionary of every category",
     "str": "map the categories of the schema by a dictionary",
     "dt": "compare with public dates, or take the year, quarter, month, day, dayofyear or dayofweek",
-    "resample": "group by a part of the dates, df.groupby(df['day'].dt.month), and reindex by public labels",
+    **dict.fromkeys(["resample", "group_by_dynamic", "set_index", "asfreq", "upsample"],
+                    "which dates occur is data: count ((df['day'] >= a) & (df['day'] < b)).sum() for public a, b, "
+                    "or group by a part, df.groupby(df['day'].dt.month), and reindex by public labels"),
 }  # fmt: skip
 """What to write in place of methods that are not covered."""
 

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import operator
-import re
 import sys
+import tokenize
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Final
@@ -48,7 +49,29 @@ _COMPARE: Final[dict[Any, Any]] = {
 
 
 _OUTSIDE: Final = "dpv_name_outside_"
-"""Stands for the @ before a name of the caller's in a query."""
+_READ_AS: Final = {"&": "and", "|": "or"}
+
+
+def _tree_of(query: str) -> ast.expr:
+    """The text of a query as a tree, read as pandas does: & and | bind as ``and`` and ``or`` do.
+
+    Raises:
+        SyntaxError: it is none.
+    """
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(query.strip()).readline))
+    except tokenize.TokenError as error:
+        raise SyntaxError(query) from error
+    words: list[str] = []
+    of_the_caller = False  # whether an @ stands before the word
+    for one in tokens:
+        if one.string == "@" and one.type == tokenize.OP:
+            of_the_caller = True
+            continue
+        word = _READ_AS.get(one.string, one.string) if one.type == tokenize.OP else one.string
+        words.append(_OUTSIDE + word if of_the_caller else word)
+        of_the_caller = False
+    return ast.parse(" ".join(words).strip(), mode="eval").body
 
 
 class FollowedFrame(PandasHandle):
@@ -261,7 +284,7 @@ class FollowedFrame(PandasHandle):
         caller = sys._getframe(1)
         named = {**caller.f_globals, **caller.f_locals}
         try:
-            tree = ast.parse(re.sub(r"@(?=[A-Za-z_])", _OUTSIDE, expr.strip()), mode="eval").body
+            tree = _tree_of(expr)
         except SyntaxError:
             self._no("query", "write it with a mask: df[(df.age > 10) & (df.city == 'Oslo')]")
         return self._selected(self._asked(tree, named))
@@ -274,19 +297,18 @@ class FollowedFrame(PandasHandle):
                     other = self._asked(one, named)
                     found = found & other if isinstance(op, ast.And) else found | other
                 return found
-            case ast.BinOp(left=ast.Compare() | ast.BinOp() as left, op=ast.BitAnd() | ast.BitOr() as op,
-                           right=ast.Compare() | ast.BinOp() as right):  # fmt: skip
-                sides = [self._asked(one, named) for one in (left, right)]
-                return sides[0] & sides[1] if isinstance(op, ast.BitAnd) else sides[0] | sides[1]
-            case ast.UnaryOp(op=ast.Not(), operand=inner):
+            case ast.UnaryOp(
+                op=ast.Not() | ast.Invert(), operand=ast.Compare() | ast.BoolOp() | ast.UnaryOp() as inner
+            ):
                 return ~self._asked(inner, named)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value) | float(value))):
                 return -value
             case ast.Compare(left=left, ops=ops, comparators=others):
-                if len(ops) == 1 and isinstance(ops[0], ast.In | ast.NotIn):
+                if len(ops) == 1 and isinstance(ops[0], ast.In | ast.NotIn | ast.Eq | ast.NotEq):
                     column, listed = self._asked(left, named), self._asked(others[0], named)
                     if isinstance(column, FollowedSeries) and type(listed) in (list, tuple):
-                        return column.isin(listed) if isinstance(ops[0], ast.In) else ~column.isin(listed)
+                        found = column.isin(listed)  # == with a list asks the same of pandas
+                        return found if isinstance(ops[0], ast.In | ast.Eq) else ~found
                 sides = [self._asked(one, named) for one in (left, *others)]
                 parts = [_COMPARE[type(op)](a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)
                          if type(op) in _COMPARE]  # fmt: skip
@@ -398,7 +420,8 @@ class FollowedFrame(PandasHandle):
         elif isinstance(by, list) and by and all(isinstance(one, str) for one in by) and len(set(by)) == len(by):
             keys = tuple(self._column(one)._dpv_arr for one in by)
         else:
-            self._no("groupby of something else than columns", "name them: df.groupby(['city', 'sex'])")
+            remedy = INSTEAD["resample"] if isinstance(by, pd.Grouper) else "name them: df.groupby(['city', 'sex'])"
+            self._no("groupby of something else than columns", remedy)
         return Groups(self._dpv_tape, keys, self._dpv_columns, None, complete=observed is False)
 
     def value_counts(self, subset: Any = None, *args: Any, **given: Any) -> Any:

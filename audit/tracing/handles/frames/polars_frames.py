@@ -158,21 +158,20 @@ class PolarsFrame(PolarsHandle):
 
     def filter(self, *predicates: Any, **constraints: Any) -> Any:
         """The records where everything holds."""
-        found = dict(self._dpv_columns)
-        masks = self._evaluated_list(tuple(one for one in predicates if not isinstance(one, FollowedArray)))
-        masks += [one for one in predicates if isinstance(one, FollowedArray)]
-        masks += [self._tree().of(pl.col(name) == value)[1] for name, value in constraints.items()]
         mask = None
-        for one in masks:
-            own = self._tree()._mask(one)
+        for one in (*_flat(predicates), *(pl.col(name) == value for name, value in constraints.items())):
+            own = self._condition(one)
             mask = own if mask is None else mask & own
         if mask is None:
             return self
-        return self._with({name: selected(one, mask) for name, one in found.items()})
+        return self._with({name: selected(one, mask) for name, one in self._dpv_columns.items()})
 
-    def _evaluated_list(self, given: tuple[Any, ...]) -> list[Any]:
-        return [one._dpv_arr if isinstance(one, PolarsSeries) else self._tree().of(pl.col(one) if isinstance(one, str)
-                else one)[1] for one in _flat(given)]  # fmt: skip
+    def _condition(self, given: Any) -> Any:
+        tree = self._tree()
+        if isinstance(given, PolarsSeries | FollowedArray):
+            return tree._mask(given._dpv_arr if isinstance(given, PolarsSeries) else given)
+        expression = pl.col(given) if isinstance(given, str) else given
+        return tree.condition(json.loads(expression.meta.serialize(format="json")))
 
     def select(self, *given: Any, **named: Any) -> Any:
         """Columns, or statistics in one row."""

@@ -5,8 +5,10 @@ of it that is covered is one operation on followed columns; any other node is re
 
 Missing values. A column that is not nullable in the schema holds neither null nor NaN. A nullable column of floats may
 hold both, and polars treats them differently (a sum leaves out null and not NaN; NaN is above every number), so nothing
-but ``fill_null(value).fill_nan(value)`` is covered of it before they are filled. Whole numbers, truth values and
-categories have null alone.
+but ``fill_null(value).fill_nan(value)`` is covered of it before they are filled. Whole numbers, truth values,
+categories and dates have null alone. What is compared with null is null, and neither true nor false: a condition that
+selects records, counts them or stands in ``when`` takes it for false, through ``&`` and ``|`` too, as p & q and p | q
+are true exactly where they are with false in place of null. Anywhere else, under ``~`` above all, it is not covered.
 """
 
 # pyright: reportPrivateUsage=false
@@ -36,7 +38,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     no,
     raw,
 )
-from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, part
+from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, one_of, part
 from dpverdict.audit.tracing.handles.frames.frame_or_series import SEE
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed
@@ -54,6 +56,7 @@ BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "And": np.bitwise_and, "LogicalAnd": np.bitwise_and, "Or": np.bitwise_or, "LogicalOr": np.bitwise_or,
 }  # fmt: skip
 """Binary operations of polars, each with the function of NumPy that does the same where nothing is missing."""
+_COMPARISONS: Final = ("Gt", "GtEq", "Lt", "LtEq", "Eq", "NotEq")
 _ARITHMETIC: Final = ("Plus", "Minus", "Multiply", "TrueDivide", "FloorDivide", "Modulus")
 _OF_STATISTICS: Final = ("Plus", "Minus", "Multiply", "TrueDivide")
 UNARY: Final[dict[str, Callable[[Any], Any]]] = {
@@ -113,7 +116,7 @@ class Tree:
             case "Cast":
                 return self._cast(inner)
             case "Filter":
-                return selected(self._rows(self.carried_out(inner["input"])), self._mask(self.carried_out(inner["by"])))
+                return selected(self._rows(self.carried_out(inner["input"])), self.condition(inner["by"]))
             case "Function":
                 return self._function(inner["function"], inner["input"])
             case _:
@@ -136,6 +139,9 @@ class Tree:
         value = series.item()
         if value is None:
             self._no("null", "give a number")
+        kind = series.dtype.inner if isinstance(series.dtype, pl.List) else series.dtype
+        if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":
+            self._no("a public time in nanoseconds", "give a datetime.datetime")
         return list(value) if isinstance(value, pl.Series) else value
 
     def _rows(self, value: Any) -> FollowedArray:
@@ -156,6 +162,41 @@ class Tree:
             self._no("a filter that is no truth value")
         found: FollowedArray = mask
         return found
+
+    def condition(self, node: Any) -> FollowedArray:
+        """The records for which a node is true, and not false or null."""
+        match node:
+            case {"Alias": [inner, *_]}:
+                return self.condition(inner)
+            case {"BinaryExpr": {"op": "And" | "LogicalAnd" | "Or" | "LogicalOr" as op, "left": left, "right": right}}:
+                found: FollowedArray = BINARY[op](self.condition(left), self.condition(right))
+                return found
+            case {"BinaryExpr": {"op": str(op), "left": left, "right": right}} if op in _COMPARISONS:
+                return self._true(lambda *sides: self._binary(op, *sides), left, right)
+            case {"Function": {"function": {"Boolean": {"IsIn": _} | {"IsBetween": _} as what}, "input": inputs}}:
+                return self._true(lambda first, *others: self._truth(what, first, list(others)), *inputs)
+            case {"Column": _}:
+                return self._mask(self._filled_where_null(self.carried_out(node)))
+            case _:
+                return self._mask(self.carried_out(node))
+
+    def _true(self, of: Callable[..., Any], *nodes: Any) -> FollowedArray:
+        """Where what is made of columns is true; with null in one of them, it is not."""
+        values = [self.carried_out(one) for one in nodes]
+        found = self._mask(of(*[self._filled_where_null(one) for one in values]))
+        for one in values:
+            if is_rows(one) and gaps(one):
+                found = found & self.present_or_not(one)
+        return found
+
+    def _filled_where_null(self, value: Any) -> Any:
+        """Any value in place of null, where a column has no NaN beside it; what is not covered stays as it is."""
+        fact = fact_of(value) if is_rows(value) and gaps(value) else None
+        if not isinstance(fact, Rows) or of_dates(value):
+            return value
+        if fact.dtype == "category" and fact.values:
+            return self._filled(value, fact.values[0])
+        return self._filled(value, False if fact.dtype == "bool" else 0) if fact.dtype in ("bool", "int64") else value
 
     def _binary(self, name: str, left: Any, right: Any) -> Any:
         if name not in BINARY:
@@ -196,15 +237,16 @@ class Tree:
             value = np.int64(np.count_nonzero(~_missing(raw(array))))
             return applied("count", [array], value, each=False, present=True)
         argument = argument["input"] if isinstance(argument, dict) and set(argument) > {"input"} else argument
-        array = self.carried_out(argument)
         if name == "Sum":
-            return np.sum(self.to_be_summed(array))
+            return np.sum(self.to_be_summed(argument))
         if name == "Mean":
-            return np.mean(self._whole(self._rows(array)))
+            return np.mean(self._whole(self._rows(self.carried_out(argument))))
         self._no(name.lower(), "sums, counts, and means over a public number of records are covered")
 
     def to_be_summed(self, node: Any) -> FollowedArray:
         """A column of which the sum is covered, by its node or as it is: where it is null, it adds nothing."""
+        if _is_condition(node):
+            return self.condition(node)
         array = self._rows(node if isinstance(node, FollowedArray) else self.carried_out(node))
         if array.dtype.kind in "iu" and array.dtype.itemsize == 4:
             self._no("sum of 32-bit whole numbers, which wraps around", ".cast(pl.Int64) first")
@@ -229,7 +271,7 @@ class Tree:
         kinds = {np.asarray(raw(one)).dtype.name for one in sides if isinstance(one, FollowedArray)}
         if not kinds <= {"int64", "float64"}:
             self._no("when of something else than 64-bit numbers", ".cast(pl.Float64) first")
-        return np.where(self._mask(self.carried_out(inner["predicate"])), *sides)
+        return np.where(self.condition(inner["predicate"]), *sides)
 
     def _cast(self, inner: Mapping[str, Any]) -> Any:
         kind = inner["dtype"]
@@ -287,6 +329,9 @@ class Tree:
             return np.log(first.astype(np.float64))
         if name == "Round" and given.get("decimals") == 0 and given.get("mode") == "HalfToEven":
             return np.rint(first)
+        if name == "Pow" and first.dtype == np.int64 and type(others[0]) is int and 1 <= others[0] <= 4:
+            return np.power(first, others[0])
+        name = str(given.get("")) if name == "Trigonometry" else name
         if name in UNARY and not others:
             if first.dtype.name not in ("int64", "float64"):
                 self._no(f"{name} of something else than 64-bit numbers", ".cast(pl.Float64) first")
@@ -357,6 +402,8 @@ class Tree:
             return np.logical_not(self._mask(first))
         if kind == "IsIn" and len(others) == 1 and isinstance(others[0], list):
             values = others[0]
+            if of_dates(first):
+                return one_of(first, values, _as_date)
             return applied("isin", [self._rows(first), values], np.isin(raw(first), values))
         if kind == "IsBetween" and not any(isinstance(one, FollowedArray) for one in others):
             closed = str(more.get("closed", "Both")) if isinstance(more, dict) else "Both"
@@ -410,6 +457,17 @@ def _fill_nan_of(inner: Mapping[str, Any]) -> Any:
             return None
 
 
+def _is_condition(node: Any) -> bool:
+    """Whether a node compares, or joins what compares."""
+    match node:
+        case {"BinaryExpr": {"op": str(op)}}:
+            return op in (*_COMPARISONS, "And", "LogicalAnd", "Or", "LogicalOr")
+        case {"Function": {"function": {"Boolean": {"IsIn": _} | {"IsBetween": _}}}}:
+            return True
+        case _:
+            return False
+
+
 def _followed(value: Any) -> bool:
     return isinstance(value, FollowedArray)
 
@@ -417,6 +475,9 @@ def _followed(value: Any) -> bool:
 def _as_date(array: FollowedArray, value: Any) -> Any:
     if not isinstance(value, datetime.date):
         no(array, "dates compared with something else", "compare with pl.date(2024, 12, 31), or datetime.date")
+    if isinstance(value, datetime.datetime) and str(np.asarray(raw(array)).dtype) == "datetime64[ns]":
+        no(array, "nanoseconds compared with a time, which polars rounds to microseconds",
+           "compare with pl.date(2024, 12, 31)")  # fmt: skip
     return value
 
 

@@ -27,7 +27,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     remade,
     settled,
 )
-from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, part
+from dpverdict.audit.tracing.handles.frames.dates import compared, of_dates, one_of, part
 from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, FrameOrSeries
 from dpverdict.audit.tracing.handles.functions import array_of, selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
@@ -237,6 +237,8 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
 
     def isin(self, values: Any) -> Any:
         """Whether a value is one of public ones."""
+        if of_dates(self._dpv_arr):
+            return self._like(one_of(self._dpv_arr, list(public(self, values)), _as_one_time))
         listed = [one.item() if isinstance(one, np.generic) else one for one in public(self, values)]
         found = pd.Series(raw(self._dpv_arr)).isin(listed).to_numpy()
         return self._like(applied("isin", [self._dpv_arr, listed], found))
@@ -503,6 +505,13 @@ def _as_time(array: FollowedArray, value: Any) -> Any:
     if not isinstance(value, datetime.datetime):  # pandas takes no datetime.date
         no(array, "dates compared with something that is no time", 'write "2024-12-31", or pd.Timestamp("2024-12-31")')
     return pd.Timestamp(value)
+
+
+def _as_one_time(array: FollowedArray, value: Any) -> Any:
+    """What pandas finds among dates without a warning: a time alone."""
+    if type(value) is str:
+        no(array, "isin of dates with texts", 'write isin(pd.to_datetime(["2024-12-31"]))')
+    return _as_time(array, value)
 
 
 class _Places:

@@ -13,6 +13,7 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.tracing.certify import certify_function
+from dpverdict.audit.tracing.handles.frames import frames
 from dpverdict.errors import InvalidValue
 
 HERE = Path(__file__).parent
@@ -103,3 +104,35 @@ def test_what_is_not_covered_may_be_refuted_too() -> None:
     verdict = certify_function(WRONG["numpy:no_noise"], "eps=1", schema=NUMPY)
     assert verdict.status is Status.REFUTED
     assert not verdict.covered
+
+
+MAILS = TableSchema.from_toml("""
+relation = "add-or-remove-one"
+table = "pandas"
+[columns.mail]
+type = "category"
+values = ["a@b", "c & d", "x"]
+[columns.age]
+type = "int"
+low = 0
+high = 9
+""")
+
+
+@pytest.mark.parametrize("text", ["mail == 'a@b'", "mail == 'c & d' & age >= 0", "mail in ['a@b']"])
+def test_signs_in_a_text_of_a_query_stay_as_they_are(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(df: Any, rng: Any) -> Any:
+        return len(df.query(text)) + rng.laplace(scale=1)
+
+    def hardly_noised(df: Any, rng: Any) -> Any:
+        return len(df.query(text)) + rng.laplace(scale=0.001)
+
+    assert certify_function(count, "eps=1", schema=MAILS, search=0).status is Status.CERTIFIED
+    assert certify_function(hardly_noised, "eps=1", schema=MAILS, search=0).status is Status.INCONCLUSIVE
+    right = frames._tree_of
+    monkeypatch.setattr(
+        frames, "_tree_of", lambda query: right(query.replace("a@b", "another").replace("c & d", "one"))
+    )
+    assert certify_function(hardly_noised, "eps=1", schema=MAILS, search=0).status is Status.CERTIFIED, (
+        "the planted one"
+    )

@@ -97,6 +97,45 @@ def test_a_pair_that_the_search_found_refutes() -> None:
     assert record["city"] == "Rome"
 
 
+DATED = TableSchema.from_toml("""
+relation = "add-or-remove-one"
+table = "pandas"
+[columns.day]
+type = "date"
+low = 2024-01-01
+high = 2025-06-30
+""")
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [
+        lambda day: day.dt.month == 10, lambda day: day.dt.weekday == 6, lambda day: day == "2024-05-17",
+        lambda day: (day > "2025-05-17") & (day < "2025-05-19"),
+    ],
+)  # fmt: skip
+def test_days_are_searched_for_that_lie_between_the_ends(counted: Callable[..., Any]) -> None:
+    def few(df: Any, rng: Any) -> Any:
+        return counted(df["day"]).sum() + rng.laplace(0, 0.8)
+
+    verdict = certify_function(few, "eps=1", schema=DATED, search=20)
+    assert verdict.status is Status.REFUTED
+    assert verdict.found_up_to == pytest.approx(1.25)
+
+
+def test_draws_that_depend_on_each_other_are_measured() -> None:
+    def both(df: Any, rng: Any) -> Any:
+        sums = np.stack([df.age.clip(0, 3).sum(), df.rate.clip(0, 1).sum()])
+        return sums + rng.multivariate_normal([0, 0], [[4.0, 1.0], [1.0, 1.0]])
+
+    record = furthest(both, ADDED)[0].rows[-1]
+    assert record["age"] >= 3  # of the moves (3, 0), with 9 / 3 by the inverse, and (3, 1), with 7 / 3
+    assert record["rate"] == 0
+    verdict = certify_function(both, "mu=1", schema=ADDED, search=20)
+    assert verdict.status is Status.REFUTED
+    assert verdict.found_up_to in (pytest.approx(3**0.5), pytest.approx((7 / 3) ** 0.5))
+
+
 def test_a_bound_that_a_comparison_decides() -> None:
     schema = TableSchema.from_toml(
         'relation = "replace-one"\nrecords = 9\ntable = "pandas"\n[columns.x]\ntype = "float"\nlow = 2\nhigh = 3\n'

@@ -16,7 +16,6 @@ from dpverdict.audit.tracing.run import statistics_of
 
 HERE = Path(__file__).parent / "newcomers"
 NOT_COVERED = {
-    "pandas:right_counter": "value_counts",
     "pandas:right_pd_categorical": "of a series of data",
     "pandas:right_dict_comp_series": "without noise",
     "pandas:right_eval": "whole columns",

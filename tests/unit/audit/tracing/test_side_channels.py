@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -120,9 +121,27 @@ def with_a_rare_secret(df: Any) -> Any:
     return df.age.sum() if secrets.randbelow(10**6) == 0 else noisy(df)
 
 
+class OfNothing(json.JSONEncoder):
+    def default(self, o: Any) -> Any:
+        return 0
+
+
+def in_json(df: Any) -> Any:
+    """It is asked what stands for a sum in the trace alone: a sum of NumPy is a float, which it writes."""
+    return json.dumps({"total": df.age.astype(float).sum()}, default=lambda one: 0), noisy(df)
+
+
+def in_json_by_a_class(df: Any) -> Any:
+    return OfNothing().encode(df.age.astype(float).sum()), noisy(df)
+
+
+def in_json_of_a_counter(df: Any) -> Any:
+    return json.dumps(Counter(df.age), default=lambda one: 0), noisy(df)
+
+
 WRONG = [on_the_function, on_a_module, on_a_class, in_a_context, for_the_end, in_a_log, beside_a_log, in_a_warning,
          where_noise_is_negative, where_noise_is_large, after_all, by_an_own_manager, by_the_same_bits,
-         with_a_rare_secret]  # fmt: skip
+         with_a_rare_secret, in_json, in_json_by_a_class, in_json_of_a_counter]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

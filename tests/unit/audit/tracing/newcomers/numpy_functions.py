@@ -78,6 +78,15 @@ def right_logical(x, rng):
     return m.sum() + rng.laplace(scale=1.0)
 
 
+def right_matmul_of_transposed(x, rng):
+    return np.matmul(x[:, :1].T, x[:, :1]) + rng.laplace(scale=10000.0, size=(1, 1))
+
+
+def right_concatenated_with_a_list(x, rng):
+    parts = np.concatenate([np.clip(x[:, :2], 0, 1).sum(axis=0), [(x[:, 0] > 1).sum(), 3]])
+    return parts + rng.laplace(scale=3.0, size=4)
+
+
 def right_multivariate_identity(x, rng):
     s = x[:, [0, 2]].sum(axis=0) / np.array([100.0, 10.0])
     return s + rng.multivariate_normal(np.zeros(2), 36 * np.eye(2))

@@ -334,6 +334,14 @@ def right_date_column(df, rng):
     return [len(d[(d["month"] == m) & (d["age"] > 30)]) + rng.laplace(scale=1.0) for m in range(1, 13)]
 
 
+def right_query_with_signs(df, rng):
+    return len(df.query("age>30 & score<2 | ~(sex=='f')")) + rng.laplace(scale=1.0)
+
+
+def right_query_of_a_list(df, rng):
+    return len(df.query("city == ['Oslo', 'Rome']")) + rng.laplace(scale=1.0)
+
+
 def right_date_query(df, rng):
     return len(df.query("visit >= '2024-07-01' and age > 40")) + rng.laplace(scale=1.0)
 

@@ -80,6 +80,27 @@ def test_unit_draws_have_the_law_they_are_said_to_have() -> None:
         assert np.asarray(tape.draws()[0].values).min() == 0
 
 
+def test_draws_that_depend_on_each_other_are_made_of_normal_draws() -> None:
+    rng, covariance = generator(7), np.array([[4.0, 1.0, 0.0], [1.0, 1.0, 0.5], [0.0, 0.5, 2.0]])
+    with replacing(samplers(rng, 7)), following(Tape()) as tape:
+        value = rng.multivariate_normal([1.0, 2.0, 3.0], covariance)
+    (draw,) = tape.draws()
+    form = form_of(value)
+    gains = np.zeros((3, 3))
+    for row, (ids, own) in enumerate(zip(form.ids, form.gains, strict=True)):
+        gains[row, ids[ids >= 0] - form.ids.max() + 2] = own[ids >= 0]
+    assert form.query.tolist() == [1, 2, 3]
+    np.testing.assert_allclose(gains @ gains.T, covariance, atol=1e-12)
+    assert draw.law is not None
+    assert draw.law.name == "gaussian"
+
+
+def test_what_is_no_covariance_has_no_known_law() -> None:
+    with replacing(samplers(generator(7), 7)), pytest.warns(RuntimeWarning), following(Tape()) as tape:
+        generator(7).multivariate_normal([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]])
+    assert isinstance(tape.draws()[0].law, UnknownLaw)
+
+
 def test_bits_are_replayed_and_have_no_law() -> None:
     with replacing(samplers(generator(1), 1)):
         with following(Tape()) as tape:
