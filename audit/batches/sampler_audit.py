@@ -16,6 +16,7 @@ from dpverdict.audit.batches.drawn import DrawnBatches
 from dpverdict.audit.batches.epsilons import Training
 from dpverdict.audit.batches.tests_of_claims import tests_of
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
+from dpverdict.cards import card
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.text import about, at_least, at_most, exact_text
 
@@ -119,6 +120,24 @@ class SamplerAudit:
         given["would_have_shown"] = tuple(given["would_have_shown"])
         given["epsilons"] = tuple(EpsilonRow(**row) for row in rows)
         return SamplerAudit(**given)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        tests = f"{self.tests}, error probability {self.error_probability:g} for all of them together"
+        rows = {"drawn": self.drawn, "tests": tests}
+        rows |= {one.name: f"{one.words}: {one.observed} of {one.trials}" for one in self.findings[:SHOWN]}
+        rows |= {"looks like": "; ".join(self.instead)} if self.instead else {}
+        rows |= {f"epsilon at delta {self.delta} of {row.batches}": row.text for row in self.epsilons}
+        found = f"{len(self.findings)} of {self.tests} tests reject it" if self.refuted else "no deviation was found"
+        follows = "Next: claim the batches that they look like, or mend the loader." if self.refuted else ""
+        return card(
+            status=self.status,
+            name="a loader",
+            claim=self.claim,
+            answer=f"{found[:1].upper()}{found[1:]}.",
+            evidence={"statistical": rows},
+            next_step=follows,
+        )
 
     def text(self) -> str:
         """For a terminal."""

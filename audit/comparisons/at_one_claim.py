@@ -27,15 +27,16 @@ from dpverdict.audit.reports.html import render_answer
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.trials.catalogue import class_named, find_mechanism, option, takes
 from dpverdict.balls import Real
-from dpverdict.cards import FLOOR, Curves, ThroughPoints
+from dpverdict.cards import FLOOR, Curves, ThroughPoints, answer_card
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.numerics.roots import rounded_up
-from dpverdict.numerics.stages import begin_stage
+from dpverdict.numerics.stages import begin_stage, shown_in_a_notebook
 from dpverdict.numerics.text import at_least, at_most, exact_text, time_stamp, whole_number
 from dpverdict.risk import Risk, checked_base_rate
+from dpverdict.suggestions import listed
 
 MOST_MECHANISMS: Final = 12
 """That one table holds."""
@@ -109,17 +110,25 @@ class MechanismComparison:
     notes: tuple[str, ...]
     risks: Mapping[str, Risk]
 
+    @property
+    def answer(self) -> str:
+        """Which of them has the smallest error."""
+        if not self.kept:
+            return "None of them was found to keep it."
+        return (
+            f"The smallest error is that of {self.kept[0].name}: {self.kept[0].standard_deviation:.4g} in one number."
+        )
+
     def text(self) -> str:
-        """The table, at most 80 characters wide."""
+        """The answer and the table, at most 80 characters wide."""
         named = "".join(f", {name} {value}" for name, value in self.given.items())
-        lines = [f"The least noise that keeps {self.claim.describe()}{named}"]
+        lines = [self.answer, "", f"The least noise that keeps {self.claim.describe()}{named}"]
         if self.kept:
             width = max(len(one.name) for one in self.kept)
             lines += ["", self._line("", "noise, certified", ("error", "l1", "l2", "linf"), width)]
             for one in self.kept:
                 errors = (f"{number:.4g}" for number in (one.standard_deviation, *one.errors))
-                noise = f"{one.parameter.replace('_', ' ')} {_rounded_noise(one)}"
-                lines.append(self._line(one.name, noise, tuple(errors), width))
+                lines.append(self._line(one.name, _noise_in_words(one), tuple(errors), width))
         for name, why in self.failed.items():
             lines += textwrap.wrap(f"{name}: {why}", _COLUMNS - 2, initial_indent="  ", subsequent_indent="    ")[:3]
         lines += [""] if self.kept or self.failed else []
@@ -171,6 +180,20 @@ class MechanismComparison:
             "versions": software_versions(),
         }
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = {
+            one.name: f"{_noise_in_words(one)}, certified; error {one.standard_deviation:.4g} in one number"
+            for one in self.kept
+        }
+        return answer_card(
+            self.answer,
+            rows | dict(self.failed),
+            caption=f"the least noise that keeps {self.claim.describe()}",
+            follows="certify the one you choose; comparison.page() is all of it as a page.",
+            curves=[*map(_drawn, self.kept), curves_of(self.claim, "the claim")],
+        )
+
     def json(self) -> str:
         """The same as JSON text."""
         return json.dumps(self.fields(), indent=2, allow_nan=False) + "\n"
@@ -178,16 +201,13 @@ class MechanismComparison:
     def page(self) -> str:
         """The table and the curves as one HTML page that loads nothing."""
         curves = [_drawn(one) for one in self.kept]
-        least = self.kept[0] if self.kept else None
         return render_answer(
             brand="comparison",
             status=(Status.INCONCLUSIVE if self.failed else Status.CERTIFIED).name,
             subject="The least noise",
             verb="that keeps",
             claim=self.claim.describe(),
-            answer="None of them was found to keep it."
-            if least is None
-            else f"The smallest error is that of {least.name}: {least.standard_deviation:.4g} in one number.",
+            answer=self.answer,
             sections=tuple(self._sections()),
             figures=compared(curves, curves_of(self.claim, "the claim")) if curves else (),
             created=time_stamp(datetime.now(UTC)),
@@ -199,7 +219,7 @@ class MechanismComparison:
         rows = tuple(
             (
                 one.name,
-                f"{one.parameter.replace('_', ' ')} {_rounded_noise(one)}",
+                _noise_in_words(one),
                 *(f"{number:.4g}" for number in (one.standard_deviation, *one.errors)),
             )
             for one in self.kept
@@ -244,14 +264,13 @@ def _drawn(one: ComparedMechanism) -> Curves:
     return Curves(label=one.name, beta=points.beta, delta=points.delta, points=points)
 
 
-def _rounded_noise(one: ComparedMechanism) -> str:
-    """The value to six digits, on the side of more noise."""
-    value = Fraction(one.value)
-    if one.parameter in _INVERSE:
-        return at_least(value, _DIGITS)
-    return at_most(value, _DIGITS)
+def _noise_in_words(one: ComparedMechanism) -> str:
+    """The parameter with its value to six digits, on the side of more noise."""
+    rounded = at_least if one.parameter in _INVERSE else at_most
+    return f"{one.parameter.replace('_', ' ')} {rounded(Fraction(one.value), _DIGITS)}"
 
 
+@shown_in_a_notebook("least noise")
 def compare_mechanisms(
     names: Sequence[str], words: Mapping[str, str | None], claim: Guarantee | str, base_rate: str | None = None
 ) -> MechanismComparison:
@@ -298,6 +317,11 @@ def compare_mechanisms(
             notes.append(f"{name} takes the {said}, of records in [0, 1]^{own['dim']}.")
         try:
             kept.append(_calibrated(name, own, sought, guarantee))
+        except KeyboardInterrupt as interrupt:
+            if kept:
+                found = listed([f"{one.name} with {_noise_in_words(one)}" for one in kept])
+                interrupt.add_note(f"so far: {found} keeps {guarantee.describe()}")
+            raise
         except DpverdictError as error:
             failed[name] = _why_not(error)
     kept.sort(key=lambda one: one.standard_deviation)
@@ -322,12 +346,12 @@ def compare_mechanisms(
 
 def _why_not(error: DpverdictError) -> str:
     """Why a mechanism is left out, in a sentence."""
-    said = " ".join(str(error).split())
-    if "one that some scale keeps" in said:
+    wanted = error.requirement if isinstance(error, InvalidValue) else ""
+    if wanted == "one that some scale keeps":
         return "no amount of its noise keeps the claim"
-    if "one that some scale breaks" in said:
+    if wanted == "one that some scale breaks":
         return "it keeps the claim with hardly any noise: there is no least one"
-    return said
+    return " ".join(str(error).split())
 
 
 def _sought(name: str, mechanism: type[StructuredMechanism]) -> str | None:

@@ -25,14 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpverdict.audit.distinguishing.fixed_size import checked_error, checked_samples, samplers
+from dpverdict.audit.losses.base import curves_of
 from dpverdict.audit.scores.serialization import number_of, whole_of
 from dpverdict.audit.statistics.joint_test import Counts, Order, epsilon_lower, joint_p_value
 from dpverdict.audit.statistics.proportions import proportion_lower, proportion_upper
 from dpverdict.audit.trials.run import AnyMechanism
+from dpverdict.cards import answer_card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import Neighbours
 from dpverdict.numerics.arrays import Array, Integers
+from dpverdict.numerics.text import at_least, rounded_text
 
 Truth = NDArray[np.bool_]
 
@@ -260,6 +263,18 @@ class FloatLeak:
     samples: int
     seed: int
     datasets: tuple[NDArray[np.generic], NDArray[np.generic]] | None = field(default=None, compare=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        found = "refute" if self.refuted else "do not refute"
+        rows = {
+            "epsilon": f"at least {at_least(self.epsilon_lower)} at delta {rounded_text(self.delta)}",
+            "error probability": rounded_text(self.error_probability),
+            "releases on each dataset": str(self.samples),
+        }
+        follows = "replace the noise by a discrete one." if self.refuted else "nothing follows: ask with more samples."
+        answer = f"The float64 outputs {found} {self.claim.describe()}."
+        return answer_card(answer, rows, follows=follows, curves=[curves_of(self.claim, None)])
 
     def describe(self) -> dict[str, object]:
         """Everything as data, for a witness."""

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, TypedDict
 
 from dpverdict.audit.documents.report import RiskFields
 from dpverdict.audit.documents.schema import described
-from dpverdict.audit.documents.values import Count, EnclosureFields, Positive, RationalFields, StatusName, Timestamp
+from dpverdict.audit.documents.values import (
+    Count,
+    EnclosureFields,
+    Positive,
+    RationalFields,
+    Relation,
+    SchemaVersion,
+    StatusName,
+    Timestamp,
+)
 
 
 class ComparedFields(TypedDict):
@@ -38,9 +47,6 @@ class EpsilonFields(TypedDict):
     certified: Annotated[bool, described("Whether both are by ball arithmetic or exact numbers.")]
 
 
-_Version = Annotated[
-    Literal[1], described("Raised when a field changes its meaning or goes away; new fields do not raise it.")
-]
 _Risk = Annotated[RiskFields | None, described("Of what is spent; null without --base-rate.")]
 _Versions = Annotated[dict[str, str], described("Of the software, by name.")]
 _Command = Annotated[str | None, described("The command line.")]
@@ -49,7 +55,7 @@ _Command = Annotated[str | None, described("The command line.")]
 class CompositionDocument(TypedDict):
     """What releases spend together."""
 
-    schema_version: _Version
+    schema_version: SchemaVersion
     created: Annotated[Timestamp, described("When, in UTC.")]
     releases: Annotated[list[SpentReleaseFields], described("Every sort of them.")]
     held: Annotated[ComparedFields | None, described("To the claim; null without one.")]
@@ -63,7 +69,7 @@ class CompositionDocument(TypedDict):
 class CalibrationDocument(TypedDict):
     """The least noise at which a mechanism keeps a claim."""
 
-    schema_version: _Version
+    schema_version: SchemaVersion
     created: Annotated[Timestamp, described("When, in UTC.")]
     mechanism: Annotated[str, described("Its name.")]
     parameters: Annotated[dict[str, str], described("That were given.")]
@@ -77,6 +83,41 @@ class CalibrationDocument(TypedDict):
     least: Annotated[
         bool, described("Whether neighbours attain what is spent; otherwise a smaller value may keep the claim too.")
     ]
+    answer: Annotated[str, described("The first line of what is printed.")]
+    risk: _Risk
+    versions: _Versions
+    command: _Command
+
+
+class NeededScaleFields(TypedDict):
+    """What one line of a function needs."""
+
+    line: Annotated[str, described("Of the user's code.")]
+    statistic: Annotated[str, described("What is released there, as an expression of columns.")]
+    noise: Annotated[str, described("Its scale or its rate now; empty where there are several, or none.")]
+    factor: Annotated[
+        float | None,
+        described("By which its scales are multiplied at least, with the other lines as they are; null: by none."),
+    ]
+    needed: Annotated[str, described("The same in words.")]
+
+
+class NeededNoiseDocument(TypedDict):
+    """The least noise at which a function keeps a claim, for every table of a schema."""
+
+    schema_version: SchemaVersion
+    created: Annotated[Timestamp, described("When, in UTC.")]
+    function: Annotated[str, described("Its name.")]
+    schema: Annotated[str, described("The file with the schema of its table.")]
+    claim: Annotated[str, described("What is to be kept.")]
+    relation: Annotated[Relation, described("Which tables are neighbours.")]
+    refused: Annotated[str | None, described("Why the function is not covered; null if it is.")]
+    lines: Annotated[list[NeededScaleFields], described("One for each line that releases something.")]
+    factor: Annotated[
+        float | None, described("By which all scales are multiplied at least, together; null where none is enough.")
+    ]
+    observed: Annotated[list[str], described("Columns whose bounds were only observed.")]
+    exit_code: Annotated[int, described("0: found; 3: not covered, no factor is enough, or bounds only observed.")]
     answer: Annotated[str, described("The first line of what is printed.")]
     risk: _Risk
     versions: _Versions

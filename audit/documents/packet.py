@@ -10,6 +10,7 @@ from dpverdict.audit.documents.schema import described
 from dpverdict.audit.documents.values import (
     Count,
     DecisionName,
+    SchemaVersion,
     Timestamp,
     TracedLineFields,
 )
@@ -116,9 +117,7 @@ class PacketDocument(TypedDict):
     """What a plan of audits found, for the people who decide on a release."""
 
     format: Literal["dpverdict packet"]
-    schema_version: Annotated[
-        Literal[1], described("Raised when a field changes its meaning or goes away; new fields do not raise it.")
-    ]
+    schema_version: SchemaVersion
     title: str
     created: Annotated[Timestamp, described("When the plan was first started, in UTC.")]
     status: Annotated[

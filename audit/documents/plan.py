@@ -10,6 +10,7 @@ from dpverdict.audit.documents.request import DEFAULT_ERROR_PROBABILITY
 from dpverdict.audit.documents.schema import described
 from dpverdict.audit.documents.values import (
     Count,
+    SchemaVersion,
     Timestamp,
 )
 
@@ -60,9 +61,7 @@ class PlannedResultFields(TypedDict):
 class PlanDocument(TypedDict):
     """What came out of many audits that were run together."""
 
-    schema_version: Annotated[
-        Literal[1], described("Raised when a field changes its meaning or goes away; new fields do not raise it.")
-    ]
+    schema_version: SchemaVersion
     title: str
     created: Annotated[Timestamp, described("When the plan was first started, in UTC.")]
     seed: Annotated[Count, described("Of every random number.")]

@@ -13,6 +13,7 @@ from dpverdict.audit.documents.values import (
     Number,
     PairFields,
     RationalFields,
+    SchemaVersion,
     Sha256,
     StatusName,
     Timestamp,
@@ -282,9 +283,7 @@ class ReportDocument(TypedDict):
     Exact and statistical evidence never share an object.
     """
 
-    schema_version: Annotated[
-        Literal[1], described("Raised when a field changes its meaning or goes away; new fields do not raise it.")
-    ]
+    schema_version: SchemaVersion
     created: Annotated[Timestamp, described("When the audit ran, in UTC.")]
     mechanism: Annotated[MechanismFields, described("What was audited.")]
     claim: Annotated[ClaimFields, described("The guarantee that was audited.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypedDict
 
 from dpverdict.audit.documents.schema import described
-from dpverdict.audit.documents.values import Count, NonNegative, Positive, Share, Timestamp
+from dpverdict.audit.documents.values import Count, NonNegative, Positive, SchemaVersion, Share, Timestamp
 
 
 class SamplerFindingFields(TypedDict):
@@ -30,9 +30,7 @@ class SamplerEpsilonFields(TypedDict):
 class SamplerDocument(TypedDict):
     """How a loader makes its batches, against how it is said to make them."""
 
-    schema_version: Annotated[
-        Literal[1], described("Raised when a field changes its meaning or goes away; new fields do not raise it.")
-    ]
+    schema_version: SchemaVersion
     created: Annotated[Timestamp, described("When, in UTC.")]
     loader: Annotated[str, described("The function that gives it.")]
     status: Annotated[Literal["REFUTED", "INCONCLUSIVE"], described("No test certifies how batches are made.")]

@@ -23,6 +23,11 @@ Relation: TypeAlias = Literal["add-or-remove-one", "replace-one"]
 DecisionName: TypeAlias = Literal["release", "do not release", "not shown"]
 
 
+SchemaVersion: TypeAlias = Annotated[
+    Literal[1], described("Raised when a field changes its meaning or goes away; new fields do not raise it.")
+]
+
+
 class RationalFields(TypedDict):
     """An exact rational number."""
 

@@ -9,14 +9,16 @@ from typing import Final, final
 
 from dpverdict.audit.exact.spending import Account, Spendable, account_of
 from dpverdict.audit.exact.verdict import Status
-from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.base import PrivacyLoss, curves_of
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.cards import answer_card
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee, as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.roots import bisected
+from dpverdict.numerics.stages import shown_in_a_notebook, tell_progress
 from dpverdict.numerics.text import about
 
 _SCALE_DIGITS: Final = 17
@@ -56,6 +58,15 @@ class Calibration:
         """What all releases spend together at the scale, or one that dominates it."""
         return compose_counted([(Spendable.of(self.mechanism).loss, self.releases)])
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        answer, kept, broken = self.summary().splitlines()
+        rows = dict(line.strip().split(": ", 1) for line in (kept, broken))
+        follows = "build the mechanism with this scale, and certify it; found.loss.risk('0.001') says what it means."
+        return answer_card(
+            answer, rows, follows=follows, curves=[curves_of(self.loss, None), curves_of(self.kept.claim, None)]
+        )
+
     def summary(self) -> str:
         """The answer, then a line for the scale with the proof that it keeps the claim, and one for the scale below."""
         times = "" if self.releases == 1 else f" in {self.releases} releases together"
@@ -70,6 +81,7 @@ class Calibration:
         )
 
 
+@shown_in_a_notebook("least noise")
 def calibrate(
     make: Callable[[float], StructuredMechanism], claim: Guarantee | str, *, releases: int = 1, width: float = 0.0
 ) -> Calibration:
@@ -97,8 +109,23 @@ def calibrate(
     def account(scale: float) -> Account:
         return account_of([(Spendable.of(make(scale)), times)], guarantee)
 
+    kept_at: list[float] = []  # the last one is the least
+    tried = total = 0
+
     def keeps(scale: float) -> bool:
-        return account(scale).status is Status.CERTIFIED
+        nonlocal tried
+        tried += 1
+        try:
+            found = account(scale).status is Status.CERTIFIED
+        except KeyboardInterrupt as interrupt:
+            if kept_at:
+                name = str(make(kept_at[-1]).scaled_by).replace("_", " ")
+                interrupt.add_note(f"so far: {name} {kept_at[-1]!r} keeps {guarantee.describe()}; less was not decided")
+            raise
+        kept_at.extend([scale] if found else [])
+        if total:
+            tell_progress(min(tried, total), total)
+        return found
 
     low = high = 1.0
     while not keeps(high):
@@ -113,6 +140,8 @@ def calibrate(
     width = max(width, make(high).calibration_width)
     if isinstance(guarantee, GaussianDP) and not isinstance(account(high).loss, GaussianLoss):
         width = max(width, 2.0**-34)  # of the least mu of other laws, an enclosure is known that is this wide
+    relative = max(width, 2.0**-53) * high / (high - low)
+    tried, total = 0, min(60, max(1, math.ceil(-math.log2(relative))))
     low, high = bisected(
         lambda scale: not keeps(scale), low, high, steps=60, close=lambda low, high: high - low <= width * high
     )

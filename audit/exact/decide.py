@@ -41,9 +41,11 @@ from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureD
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.roots import bisected
 from dpverdict.numerics.sources import modules_sha256
+from dpverdict.numerics.stages import shown_in_a_notebook
 from dpverdict.numerics.text import at_least, at_most, short_text
 
 
+@shown_in_a_notebook("exact verdict")
 def certify(mechanism: StructuredMechanism, claim: Guarantee | str | None = None) -> Verdict:
     """Decide whether a mechanism of known structure keeps a claim, for every neighbouring pair.
 

@@ -22,11 +22,12 @@ from dpverdict.audit.exact.comparison import Comparison, compared_above, compari
 from dpverdict.audit.exact.gdp import gdp_mu, in_both_orders
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.witness import event_at
-from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss
+from dpverdict.audit.losses.base import ExactLoss, PrivacyLoss, curves_of
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.balls import Enclosure
+from dpverdict.cards import answer_card
 from dpverdict.checks import check_whole
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.bounds import (
@@ -49,7 +50,7 @@ from dpverdict.mechanisms.core.guarantees import (
     as_guarantee,
 )
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
-from dpverdict.numerics.text import short_text
+from dpverdict.numerics.text import short_text, shown
 
 _ORDERS: Final = tuple(1 + Fraction(2) ** k for k in range(-6, 8))
 """At which a divergence bounds rho from below."""
@@ -93,6 +94,14 @@ class Account:
     def spent(self) -> Enclosure | None:
         """The quantity of the claim (mu, rho, a divergence, epsilon or delta) that is spent."""
         return None if self.comparison is None else self.comparison.attained
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        compared = self.comparison
+        rows = {} if compared is None else {"quantity": compared.quantity, "spent": shown(compared.attained)}
+        rows |= {} if compared is None else {"allowed": shown(compared.allowed)}
+        follows = "odometer.remaining(release) says how many more there are; account.loss.risk('0.001') what it means."
+        return answer_card(self.summary(), rows, follows=follows, curves=[curves_of(self.loss, None)])
 
     def summary(self) -> str:
         """One line: the answer, by what arithmetic, and both numbers."""

@@ -10,14 +10,16 @@ import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.base import PrivacyLoss, curves_of
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.balls import Enclosure, ball
+from dpverdict.cards import answer_card, shortened
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import Bounds, DeltaBound
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name
 from dpverdict.numerics.roots import bisected
+from dpverdict.numerics.stages import shown_in_a_notebook
 
 _NEARLY: Final = 1e-6
 """How far above the least one an epsilon from a closer bound may be, relatively."""
@@ -49,6 +51,16 @@ class WorstCase:
         """What a certificate takes for granted about the noise."""
         return self.loss.assumptions
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        how = "attained by this pair" if self.exact else "a bound from above; the pair comes near it"
+        return answer_card(
+            f"The worst neighbours differ in {self.description}.",
+            {"loss": f"{shortened(repr(self.loss))}, {how}", "why nothing is worse": self.justification},
+            follows="worst.loss.epsilon(1e-6), or certify(mechanism, claim).",
+            curves=[curves_of(self.loss, None)],
+        )
+
     def certified_epsilon(self, delta: Fraction) -> Enclosure:
         """Encloses epsilon(delta) of the loss; where a quicker bound at one epsilon is closer, an epsilon it shows.
 
@@ -72,6 +84,7 @@ def least_epsilon(bound: DeltaBound, delta: Fraction, highest: float) -> float:
     return bisected(unknown, 0.0, highest, close=lambda low, high: high - low < _NEARLY * high)[1]
 
 
+@shown_in_a_notebook("worst neighbours")
 def worst_case(mechanism: StructuredMechanism) -> WorstCase:
     """The worst neighbouring pair of a mechanism, or the bound that is known with a pair that comes near it.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from dpverdict.audit.isolation.process import Limits, run_isolated
-from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
+from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, invalid_value_sent
 
 
 class Answer(Protocol):
@@ -43,7 +43,7 @@ def answer_of(
         read: the answer from its JSON values.
         what: is run, for errors.
         kind: of the answer, for errors: "a verdict".
-        failed: raised where the process says why there is no answer.
+        failed: raised where the process says why there is no answer; its cause is the `InvalidValue` of that process.
         limits: of the process.
 
     Raises:
@@ -51,7 +51,7 @@ def answer_of(
     """
     answer = run_isolated(entry, request, what=what, limits=limits)
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise failed(answer["error"])
+        raise failed(answer["error"]) from invalid_value_sent(answer)
     try:
         if not isinstance(answer, dict):
             raise ValueError(f"it is not {kind}")
@@ -74,6 +74,6 @@ def answered(carry_out: Callable[[], Answer], work: str) -> dict[str, Any]:
     try:
         return carry_out().to_dict()
     except (DpverdictError, OSError) as error:
-        return {"error": str(error) or type(error).__name__}
+        return error_to_send(error)
     except BaseException as error:  # the user's code may raise anything: SystemExit is not a verdict
         return {"error": f"the code that was run ended the {work} with {in_one_line(error)}, which is not a verdict"}

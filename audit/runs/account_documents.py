@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from dpverdict.audit.distinguishing.witness_document import software_versions, strict_json
-from dpverdict.audit.documents.account import CalibrationDocument, ComparedFields, CompositionDocument
+from dpverdict.audit.documents.account import (
+    CalibrationDocument,
+    ComparedFields,
+    CompositionDocument,
+    NeededNoiseDocument,
+)
 from dpverdict.audit.documents.schema import checked
 from dpverdict.audit.exact.calibrate import Calibration
 from dpverdict.audit.exact.spending import MOST_RELEASES, Account
@@ -15,6 +21,7 @@ from dpverdict.audit.reports.evidence.risk import risk_section
 from dpverdict.audit.reports.html import render_answer
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.runs.accounts import Composed, SpentEpsilon
+from dpverdict.audit.tracing.scales import NeededNoise
 from dpverdict.numerics.text import exact_text, time_stamp
 from dpverdict.risk import Risk
 
@@ -86,6 +93,51 @@ def calibration_document(
     return checked(strict_json(document), CalibrationDocument, "calibration")
 
 
+def needed_noise_document(
+    found: NeededNoise, schema: str, risk: Risk | None, command: str | None
+) -> NeededNoiseDocument:
+    """The noise that a function needs, as JSON values.
+
+    Args:
+        found: for each line, and for all together.
+        schema: the file with the schema of its table.
+        risk: of the claim; None without a base rate.
+        command: the command line.
+    """
+    document: dict[str, object] = {
+        "schema_version": 1,
+        "created": time_stamp(datetime.now(UTC)),
+        "function": found.name,
+        "schema": schema,
+        "claim": found.claim,
+        "relation": found.relation,
+        "refused": found.refused,
+        "lines": [asdict(one) for one in found.lines],
+        "factor": found.factor,
+        "observed": list(found.observed),
+        "exit_code": found.exit_code,
+        "answer": found.text().splitlines()[0],
+        "risk": None if risk is None else risk.fields(),
+        "versions": software_versions(),
+        "command": command,
+    }
+    return checked(strict_json(document), NeededNoiseDocument, "needed noise")
+
+
+def needed_noise_page(found: NeededNoise, risk: Risk | None, document: NeededNoiseDocument) -> str:
+    """The same as one HTML page that loads nothing."""
+    rows = tuple((one.line, one.statistic, one.noise, one.needed) for one in found.lines)
+    table = Table(header=("line", "statistic", "noise now", "with the others as they are"), rows=rows)
+    numbers = Section(
+        anchor="scales",
+        title="The noise that each line needs",
+        evidence=EvidenceKind.EXACT if found.exit_code == 0 else EvidenceKind.NONE,
+        text=tuple(line.strip() for line in found.text().splitlines()[1 + 2 * len(found.lines) :]),
+        tables=(table,) if rows else (),
+    )
+    return _page("calibration", "", f"The noise that {found.name} needs", "", document, [numbers, *_risk(risk)])
+
+
 def composition_page(found: Composed | SpentEpsilon, risk: Risk | None, document: CompositionDocument) -> str:
     """The same as one HTML page that loads nothing."""
     rows = tuple((name, str(count), _more(*more)) for name, count, *more in found.releases)
@@ -127,7 +179,7 @@ def _page(
     status: str,
     subject: str,
     claim: str,
-    document: CompositionDocument | CalibrationDocument,
+    document: CompositionDocument | CalibrationDocument | NeededNoiseDocument,
     sections: Sequence[Section],
 ) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())

@@ -297,7 +297,16 @@ def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable
     if names_a_callable(name) and not isinstance(load_callable(name, name="mechanism"), type):
         remedy = f"of a function nothing is known that could be added; {_FOR_EXAMPLE}"
         raise InvalidValue("release", name, "a mechanism that dpverdict list shows", remedy)
-    return what, count, Spendable.of(find_mechanism(name, given).mechanism)
+    try:
+        return what, count, Spendable.of(find_mechanism(name, given).mechanism)
+    except InvalidValue as error:
+        raise _in_words_of_a_release(error, what) from None
+
+
+def _in_words_of_a_release(error: InvalidValue, what: str) -> InvalidValue:
+    """The error with its parameters as a release has them: ``sigma=20``, where an audit has ``--sigma 20``."""
+    remedy = re.sub(r"--([a-z][\w-]*)", lambda named: f"{named[1].replace('-', '_')}=...", error.remedy)
+    return InvalidValue(error.name, error.value, error.requirement, f"{remedy}, in {what!r}")
 
 
 def calibrated(name: str, words: Mapping[str, str | None], claim: str, releases: str) -> Calibration:

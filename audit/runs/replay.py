@@ -49,6 +49,7 @@ from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import loaded
 from dpverdict.audit.trials.run import AnyMechanism, Sampler
 from dpverdict.audit.trials.user_functions import load_callable, probability
+from dpverdict.cards import answer_card
 from dpverdict.checks import check_seed
 from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, parse_guarantee
@@ -170,6 +171,13 @@ class Replay:
     def exit_code(self) -> int:
         """1 refuted again, 3 not."""
         return 1 if self.refuted else 3
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = {"releases": f"{self.trials} fresh ones on each dataset", "seed": str(self.seed)}
+        rows |= {} if self.p_value is None else {"p-value": f"at most {rounded_text(self.p_value, 3)}"}
+        follows = "do not release it." if self.refuted else "look at whether the mechanism has changed since."
+        return answer_card(f"{self.summary()}.", rows, follows=follows)
 
     def summary(self) -> str:
         """One line."""

@@ -28,7 +28,14 @@ from dpverdict.audit.tracing.losses.claims import restatements
 from dpverdict.audit.tracing.scales import NeededNoise, NeededScale, needed_noise
 from dpverdict.audit.tracing.verdict import TracedVerdict
 from dpverdict.audit.trials.user_functions import load_callable, probability
-from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
+from dpverdict.errors import (
+    DpverdictError,
+    InvalidValue,
+    MechanismFailure,
+    error_to_send,
+    in_one_line,
+    invalid_value_sent,
+)
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name
 from dpverdict.numerics.text import time_stamp, whole_number
@@ -179,7 +186,7 @@ def calibrated_function(function: str, schema: str, claim: str) -> NeededNoise:
     answer = run_isolated(CALIBRATION, sent, what=function, limits=NO_LIMITS)
     assert isinstance(answer, dict)
     if isinstance(answer.get("error"), str):
-        raise CalibrationFailed(answer["error"])
+        raise CalibrationFailed(answer["error"]) from invalid_value_sent(answer)
     found: dict[str, Any] = answer
     lines = tuple(NeededScale(**one) for one in found.pop("lines"))
     observed = tuple(found.pop("observed"))
@@ -197,6 +204,6 @@ def calibrate_here(request: Mapping[str, Any], tell: Callable[[object], None]) -
         found = needed_noise(function, request["claim"], schema=request["schema"], name=request["function"])
         return asdict(found)
     except DpverdictError as error:
-        return {"error": " ".join(str(error).split())}
+        return error_to_send(error)
     except BaseException as error:  # the user's code may raise anything
         return {"error": f"{request['function']} ended the calibration with {in_one_line(error)}"}

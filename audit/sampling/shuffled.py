@@ -35,10 +35,12 @@ from flint import arb
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.domains import EPSILON, Direction, EventBound
 from dpverdict.balls import Enclosure, Exact, ball, exactly, precision
+from dpverdict.cards import answer_card
 from dpverdict.checks import check_positive, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.gaussian import BallNormal
 from dpverdict.numerics.roots import bisected
+from dpverdict.numerics.text import at_least, at_most, short_text
 
 Relation: TypeAlias = Literal["add_remove", "zero_out", "replace_one"]
 Shuffle: TypeAlias = Literal["persistent", "fresh"]
@@ -77,6 +79,16 @@ class ShuffledBatches:
     relation: str
     shuffle: Shuffle
     others: Literal[-1, 0] = -1
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        ends = {delta: (self.lower_epsilon(delta), self.upper_epsilon(delta)) for delta in ("1e-5", "1e-6")}
+        rows = {
+            f"epsilon at delta {delta}": f"from {at_least(lowest)} to {at_most(highest)}"
+            for delta, (lowest, highest) in ends.items()
+        }
+        answer = f"{self.epochs} epochs of {self.batches} shuffled batches, noise {short_text(self.noise_multiplier)}"
+        return answer_card(answer, rows, caption=self.relation, follows="bounds.lower_delta(1), bounds.upper_delta(1).")
 
     # from below -------------------------------------------------------------------------------------------------------
 

@@ -287,9 +287,10 @@ def _checked(given: Mapping[str, Any]) -> str:
                            numpy=given["versions"]["numpy"], public=given["public"])  # fmt: skip
     if not _same(list(taken), given["assumptions"]):
         raise _wrong(given["assumptions"], "what such a certificate takes for granted")
+    steps, released = len(given["steps"]), len(releases)
     return (
-        f"{given['function']} keeps {given['claim']}, {head['relation']}: {len(given['steps'])} operations and "
-        f"{len(releases)} releases were derived again; that the function does these operations is what the trace saw"
+        f"{given['function']} keeps {given['claim']}, {head['relation']}: {steps} operation{'s' * (steps != 1)} and "
+        f"{released} release{'s' * (released != 1)} derived again; that the function does these is what the trace saw"
     )
 
 

@@ -24,6 +24,7 @@ from dpverdict.audit.trials.run import mechanism_name
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, adjacency_name
+from dpverdict.numerics.stages import shown_in_a_notebook
 from dpverdict.numerics.text import at_least, at_most
 
 SEARCH_SECONDS: Final = 40.0
@@ -38,6 +39,7 @@ def as_schema(schema: TableSchema | str | os.PathLike[str]) -> TableSchema:
     return schema if isinstance(schema, TableSchema) else TableSchema.from_toml(schema)
 
 
+@shown_in_a_notebook("following the function")
 def certify_function(
     function: Callable[..., Any],
     claim: Guarantee | str,

@@ -14,6 +14,7 @@ from dpverdict.audit.tracing.losses.claims import keeps
 from dpverdict.audit.tracing.rules.facts import added
 from dpverdict.audit.tracing.run import Trace, followed
 from dpverdict.audit.tracing.spending import SpentRelease, alternatives, jointly
+from dpverdict.cards import answer_card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, adjacency_name
@@ -76,6 +77,14 @@ class NeededNoise:
     def exit_code(self) -> int:
         """0 where a scale is known that keeps the claim for certain, else 3."""
         return 3 if self.refused is not None or self.factor is None or self.observed else 0
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        answer, *rest = self.text().splitlines()
+        rows = {f"{one.line}: {one.statistic}": one.needed for one in self.lines}
+        more = [line.strip() for line in rest[2 * len(self.lines) :]]
+        rows |= {"together": "; ".join(more)} if more else {}
+        return answer_card(answer, rows, follows="change the scales, and certify the function with the same schema.")
 
     def text(self) -> str:
         """For a terminal: a line for each line of the function, and one for all of them."""

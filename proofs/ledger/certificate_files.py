@@ -19,7 +19,14 @@ from dpverdict.audit.runs.subprocesses.audit import AuditFailed
 from dpverdict.audit.tracing.certificate import FORMAT as TRACED
 from dpverdict.audit.tracing.certificate import check_certificate
 from dpverdict.audit.trials.atomic_files import write_atomically
-from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, in_one_line
+from dpverdict.errors import (
+    DpverdictError,
+    InvalidValue,
+    MechanismFailure,
+    error_to_send,
+    in_one_line,
+    invalid_value_sent,
+)
 from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
 from dpverdict.proofs.ledger.recheck import GRADES, CertificateRefused, proved_line, recheck
@@ -139,7 +146,7 @@ def checked(path: Path, limits: Limits = NO_LIMITS, *, with_documents: bool = Fa
         problem = failure.problem.replace("before the audit was finished", "before the check was finished")
         raise CheckUnfinished(f"the check of {path} {problem}, so nothing is known of it: {remedy}") from None
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise AuditFailed(answer["error"])
+        raise AuditFailed(answer["error"]) from invalid_value_sent(answer)
     found: Any = answer
     refused = tuple((str(name), str(reason)) for name, reason in found["refused"])
     proved = tuple(map(str, found["proved"]))
@@ -154,7 +161,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     try:
         found = check_files(Path(request["path"]))
     except (DpverdictError, OSError) as error:
-        return {"error": " ".join(str(error).split())}
+        return error_to_send(error)
     refused = [list(one) for one in found.refused]
     return {
         "grades": dict(found.grades),

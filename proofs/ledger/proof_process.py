@@ -17,7 +17,7 @@ from dpverdict.audit.isolation.provenance import Recorder
 from dpverdict.audit.runs.finished_audit import console_facts, printed
 from dpverdict.audit.runs.subprocesses.audit import AuditFailed, engine_fields, telling
 from dpverdict.audit.trials.engines import chosen_engine
-from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
+from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, invalid_value_sent
 from dpverdict.numerics.stages import watched_by
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.rooms import rooms
@@ -95,7 +95,7 @@ def _proved_apart(request: Proof, faces: WantedProofFaces, limits: Limits, progr
     told = None if progress is None else telling(progress)
     answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=told)
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise AuditFailed(answer["error"])
+        raise AuditFailed(answer["error"]) from invalid_value_sent(answer)
     return _proved_of(answer, what)
 
 
@@ -136,7 +136,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
             return {"error": f"the statements of {proof.paper} {changed}: do not replace what is not yours"}
         return _sent(made, faces, tuple(recorder.provenance().files))
     except (DpverdictError, OSError) as error:
-        return {"error": in_one_line(error) if not str(error) else " ".join(str(error).split())}
+        return error_to_send(error)
     except BaseException as error:  # the user's code may raise anything: SystemExit is no outcome
         problem = f"the statements of {proof.paper} ended their check with {in_one_line(error)}, which is no outcome"
         return {"error": f"{problem}: let a check yield its findings"}

@@ -86,6 +86,23 @@ def card(
     return framed(*lines, curves=curves)
 
 
+def answer_card(
+    answer: str, rows: Mapping[str, str], *, follows: str, caption: str = "", curves: Sequence[Curves] = ()
+) -> str:
+    """The card of a result that is no verdict on one mechanism.
+
+    Args:
+        answer: one sentence.
+        rows: of its table, by name; no table without any.
+        follows: what to do next.
+        caption: of the table.
+        curves: what is drawn below, if anything.
+    """
+    said = [f"<div><strong>{escape(answer)}</strong></div>"]
+    said += [table(caption, (), rows.items())] if rows else []
+    return framed(*said, f'<div style="margin:.7em 0 0">Next: {escape(follows)}</div>', curves=curves)
+
+
 def framed(*lines: str, curves: Sequence[Curves]) -> str:
     """A card of lines of markup, with the picture of the curves below, if there are any."""
     return f'<div style="{CARD}">{"".join(lines)}{picture(curves) if curves else ""}</div>'

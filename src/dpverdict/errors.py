@@ -6,6 +6,7 @@ attributes, so that a program can read them. An error raised in a worker process
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import final
@@ -33,6 +34,34 @@ class InvalidValue(DpverdictError, ValueError):
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.name, _value_to_send(self.value), self.requirement, self.remedy)
+
+
+def error_to_send(error: BaseException) -> dict[str, object]:
+    """An error as data for another process: its message, and the parts of an `InvalidValue`.
+
+    >>> error_to_send(InvalidValue("mu", -1, "> 0", "give a positive number"))["name"]
+    'mu'
+    """
+    sent: dict[str, object] = {"error": " ".join(str(error).split()) or type(error).__name__}
+    if isinstance(error, InvalidValue):
+        value = _value_to_send(error.value)
+        shown = value.text if isinstance(value, _Shown) else None
+        sent |= {"name": error.name, "value": value if shown is None else None, "shown": shown}
+        sent |= {"requirement": error.requirement, "remedy": error.remedy}
+    return sent
+
+
+def invalid_value_sent(sent: Mapping[str, object]) -> InvalidValue | None:
+    """The `InvalidValue` of which `error_to_send` made data; None of another error.
+
+    >>> sent = error_to_send(InvalidValue("mu", Fraction(1, 3), "a whole number", "round it"))
+    >>> invalid_value_sent(sent), invalid_value_sent({"error": "mu=1/3 must be a whole number"})
+    (InvalidValue('mu=1/3 must be a whole number: round it'), None)
+    """
+    name, requirement, remedy, shown = (sent.get(part) for part in ("name", "requirement", "remedy", "shown"))
+    if not (isinstance(name, str) and isinstance(requirement, str) and isinstance(remedy, str)):
+        return None
+    return InvalidValue(name, _Shown(shown) if isinstance(shown, str) else sent.get("value"), requirement, remedy)
 
 
 class PrecisionExhausted(DpverdictError, ArithmeticError):

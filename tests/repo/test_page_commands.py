@@ -35,6 +35,10 @@ QUICK = re.compile(
     r"dpverdict (list|calibrate|compose|scan|corpus (list|show)|audit (event|standard-gaussian --dim 1))\b"
 )
 """What takes less than half a second; the others are for slow runs."""
+BY_CITY = """
+def by_city(frame, rng):
+    return {city: count + rng.laplace() for city, count in frame.groupby("city").size().items()}
+"""
 OWN = {
     "command_line.md": """
 def noisy(data, rng):
@@ -51,10 +55,8 @@ dp.enable_features("contrib")
 rows = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
 count = rows >> dp.t.then_count() >> dp.m.then_laplace(scale=1.0)
 """,
-    "howto_tables.md": """
-def by_city(frame, rng):
-    return {city: count + rng.laplace() for city, count in frame.groupby("city").size().items()}
-""",
+    "howto_tables.md": BY_CITY,
+    "tutorial_engineer.md": BY_CITY,
     "howto_pandas.md": """
 import pandas as pd
 

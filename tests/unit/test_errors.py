@@ -1,12 +1,21 @@
 """Errors say name, value, requirement and remedy on one line, and arrive whole from another process."""
 
+import json
 import pickle
 import threading
 from fractions import Fraction
 
 import pytest
 
-from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure, NotCertified, PrecisionExhausted
+from dpverdict.errors import (
+    DpverdictError,
+    InvalidValue,
+    MechanismFailure,
+    NotCertified,
+    PrecisionExhausted,
+    error_to_send,
+    invalid_value_sent,
+)
 
 
 def test_the_message_has_the_four_parts_in_order() -> None:
@@ -60,3 +69,18 @@ def test_an_error_arrives_whole_from_another_process(error: DpverdictError) -> N
     assert type(arrived) is type(error)
     assert str(arrived) == str(error)
     assert str(pickle.loads(pickle.dumps(arrived))) == str(error)
+
+
+@pytest.mark.parametrize("value", [None, -1, 0.5, "1e5", Fraction(1, 3), threading.Lock()])
+def test_an_error_that_is_sent_as_data_keeps_its_parts(value: object) -> None:
+    error = InvalidValue("mu", value, "> 1", "raise it")
+    sent = json.loads(json.dumps(error_to_send(error)))
+    arrived = invalid_value_sent(sent)
+    assert arrived is not None
+    assert (str(arrived), arrived.name, arrived.requirement, arrived.remedy) == (str(error), "mu", "> 1", "raise it")
+    assert sent["error"] == str(error)
+
+
+def test_what_only_reads_like_an_invalid_value_is_none() -> None:
+    assert invalid_value_sent(error_to_send(MechanismFailure("noisy", "raised mu=1 must be > 2", "see it"))) is None
+    assert error_to_send(KeyError()) == {"error": "KeyError"}

@@ -28,6 +28,7 @@ from dpverdict.audit.statistics.payoffs import Payoff
 from dpverdict.audit.trials.outcomes.batches import Batch, Layout, OutcomeRows, rows_of, together
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 from dpverdict.audit.trials.run import AnyMechanism, Sampler, generator
+from dpverdict.cards import answer_card
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, AnyPair, NeighbourPair, check_adjacency
@@ -74,6 +75,22 @@ class NeighbourSearch:
     def best(self) -> RankedPair:
         """The pair to be tested, on fresh trials."""
         return self.ranking[0]
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows: dict[str, str] = {}
+        for one in self.ranking[:_SHOWN]:
+            rows.setdefault(one.origin, f"{one.statistic:.3g} standard deviations")
+        return answer_card(
+            f"The best of {len(self.ranking)} pairs: {self.best.origin}. That is an estimate, and no evidence.",
+            rows,
+            caption="more than the claim allows, by an estimate",
+            follows="distinguish(mechanism, found.best.pair, claim, ...) tests it on fresh releases.",
+        )
+
+
+_SHOWN: Final = 6
+"""Candidates, on a card."""
 
 
 def search_neighbours(

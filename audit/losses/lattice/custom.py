@@ -15,8 +15,10 @@ import numpy as np
 from dpverdict.audit.losses.domains import EPSILON, TINY, LossTails, Tails, finite_losses
 from dpverdict.audit.losses.lattice.law import UNIT, lower_tails, masses_between, upper_tails
 from dpverdict.balls import Exact
+from dpverdict.cards import answer_card
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.text import at_least, at_most
 
 if TYPE_CHECKING:
     from dpverdict.audit.losses.lattice.exchange import PldPair
@@ -61,6 +63,15 @@ class CustomLoss:
     def __init__(self, tails: Tails, description: str) -> None:
         self._tails = tails
         self._description = description
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = {
+            f"delta at epsilon {one}": f"from {at_least(self.delta_lower(one))} to {at_most(self.delta_upper(one))}"
+            for one in ("0.5", "1", "2")
+        }
+        answer = f"{self._description}: as accurate as its tails, and not certified"
+        return answer_card(answer, rows, follows="to_pld(loss), to compose it.")
 
     def tails(self, l: Array) -> LossTails:
         """P[L > l], P[L <= l], Q[L > l] and Q[L <= l] at losses of shape (n,)."""

@@ -13,7 +13,7 @@ from dpverdict.audit.runs.replay import Replay, replay_from_request
 from dpverdict.audit.runs.subprocesses.audit import AuditFailed, engine_fields
 from dpverdict.audit.trials.catalogue import names_foreign_code
 from dpverdict.audit.trials.engines import chosen_engine
-from dpverdict.errors import DpverdictError, MechanismFailure, in_one_line
+from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, invalid_value_sent
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 
 ENTRY: Final = "dpverdict.audit.runs.subprocesses.replay:work"
@@ -33,7 +33,7 @@ def replay_in_subprocess(document: Mapping[str, Any], limits: Limits = NO_LIMITS
     sent = {"document": dict(document), "words": words, "engine": engine_fields()}
     answer = run_isolated(ENTRY, sent, what=what, limits=limits)
     if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise AuditFailed(answer["error"])
+        raise AuditFailed(answer["error"]) from invalid_value_sent(answer)
     return _replay_of(answer, what)
 
 
@@ -50,7 +50,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
     except (DpverdictError, OSError) as error:
         if (failure := snapshot.failure(what)) is not None:
             return {"error": str(failure)}
-        return {"error": str(error) or type(error).__name__}
+        return error_to_send(error)
     except BaseException as error:  # the user's code may raise anything: SystemExit is not a verdict
         if (failure := snapshot.failure(what)) is not None:
             return {"error": str(failure)}

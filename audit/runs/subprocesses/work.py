@@ -24,7 +24,7 @@ from dpverdict.audit.runs.scores import audit_scores
 from dpverdict.audit.trials.engines import chosen_engine
 from dpverdict.audit.trials.journal import KEY_VARIABLE, Journal, journalled_in
 from dpverdict.audit.trials.workers import Audit
-from dpverdict.errors import DpverdictError
+from dpverdict.errors import DpverdictError, error_to_send
 from dpverdict.numerics.stages import watched_by
 
 REST: Final = "what the trials rest on"
@@ -67,7 +67,7 @@ def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str
                 "provenance": rest().to_json(),
             }
     except DpverdictError as error:  # of numbers that what was replaced has made impossible, perhaps
-        return _replaced_code(asked, snapshot) or {"error": _one_line(str(error) or type(error).__name__)}
+        return _replaced_code(asked, snapshot) or error_to_send(error)
     except OSError as error:  # of this program, where the user's code took its files, folder or memory away
         return {"error": _one_line(f"{error}, in the audit of {_name_of_request(asked)}")}
     except MemoryError as error:

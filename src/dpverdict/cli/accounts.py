@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import shlex
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -32,6 +33,9 @@ ReportFile = Annotated[Path | None, option("--report", "FILE", "Write the same a
 Claim = Annotated[
     str, typer.Option("--claim", metavar="TEXT", help='Such as "mu=1", "eps=1, delta=1e-6" or "rho=0.5".')
 ]
+
+BASE_RATES: Final = ("0.01", "0.001")
+"""Of which the risk of a promise is said where none is given."""
 
 MOST_POINTS: Final = 10_000
 """Of a curve: each is certified, and written in a table."""
@@ -130,10 +134,7 @@ def calibrate(
     from dpverdict.mechanisms.core.guarantees import as_guarantee
 
     if schema is not None:
-        for name, file in {"json": json, "report": report}.items():
-            if file is not None:
-                remedy = "read the lines that it prints"
-                raise InvalidValue(name, str(file), "left out beside --schema, which has no file", remedy)
+        from dpverdict.audit.runs.account_documents import needed_noise_document, needed_noise_page
         from dpverdict.audit.runs.traced import calibrated_function
 
         for name, value in {**parameters(context), "releases": None if releases == "1" else releases}.items():
@@ -141,9 +142,15 @@ def calibrate(
                 remedy = "say them in the function"
                 raise InvalidValue(name, value, "left out beside --schema, which needs --claim alone", remedy)
         promised = None if base_rate is None else as_guarantee(claim).risk(base_rate)
-        needed = calibrated_function(mechanism, schema, claim)
-        if not quiet:
-            print_lines([*needed.text().splitlines(), *risk_lines(promised)])
+        with Outputs(json=json, report=report) as outputs:
+            outputs.refuse_overwriting({"the schema": schema})
+            needed = calibrated_function(mechanism, schema, claim)
+            if outputs.files:
+                written = needed_noise_document(needed, schema, promised, command_line(context))
+                outputs.write(
+                    json=lambda: json_text(written), report=lambda: needed_noise_page(needed, promised, written)
+                )
+        _conclude([*needed.text().splitlines(), *risk_lines(promised)], outputs, "calibrated", quiet=quiet)
         return CommandResult(code=needed.exit_code)
     with Outputs(json=json, report=report) as outputs:
         given = {name: word for name, word in parameters(context).items() if word is not None}
@@ -192,8 +199,14 @@ def risk(
         str, typer.Argument(metavar="CLAIM", help='Such as "eps=2", "eps=1, delta=1e-6" or "mu=1".', show_default=False)
     ],
     base_rate: Annotated[
-        str, option("--base-rate", "P", "The share of people that the attacker suspects: 0.001 is 1 in 1000.", "Audit")
-    ],
+        str | None,
+        option(
+            "--base-rate",
+            "P",
+            "The share of people that the attacker suspects, such as 0.001; 1 in 100 and 1 in 1000 if left out.",
+            "Audit",
+        ),
+    ] = None,
 ) -> CommandResult:
     """What a promise means for people: how often an attacker is right about whom it accuses, and whom it finds.
 
@@ -207,7 +220,9 @@ def risk(
     from dpverdict.mechanisms.core.guarantees import as_guarantee
 
     promised = as_guarantee(claim)
-    print_lines([f"What {promised.describe()} promises:", *risk_lines(promised.risk(base_rate))])
+    *others, last = [promised.risk(rate) for rate in (BASE_RATES if base_rate is None else (base_rate,))]
+    first = [f"  {line}" for one in others for line in textwrap.wrap(one.headline, 78, break_on_hyphens=False)]
+    print_lines([f"What {promised.describe()} promises:", *first, *risk_lines(last)])
     return CommandResult(code=0)
 
 

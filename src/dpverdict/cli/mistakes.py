@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dpverdict.audit.documents.request import Request, names_a_callable, parts
-from dpverdict.errors import DpverdictError
+from dpverdict.errors import DpverdictError, InvalidValue
 from dpverdict.suggestions import close_to, listed, nearest
 
 _OF_CLAIMS: Final = frozenset({"mu", "rho", "epsilon", "delta", "order"})
@@ -43,29 +43,31 @@ _OTHER_NAMES: Final = {
 def in_words_of_the_line(error: DpverdictError, arguments: Sequence[str]) -> str:
     """The message of an error, with the option that the value stands after, and a file that may be meant.
 
-    The error of a process of its own arrives as its message: that is what is read.
+    The error of a process of its own has as its cause the `InvalidValue` that was raised there.
     """
     from dpverdict.audit.trials.catalogue import option as option_for
 
-    message, typed = str(error), _typed(arguments)
-    given = re.match(r"(\w+)=(.+?) must be (.*)", message)
-    if given is None:
-        missing = re.match(r"(\w+) must be given", message)
-        option = option_for(missing[1]) if missing else ""
-        known = missing and (f"add {option}" in message or _of_a_mechanism(missing[1], arguments))
-        return option + message.removeprefix(missing[1]) if missing and known else message
-    name, shown, requirement = given.groups()
-    if shown == "None" and _of_a_mechanism(name, arguments):
-        option = option_for(name)
-        return f"{option} must be given: {requirement}"
-    value = shown[1:-1] if shown.startswith(("'", '"')) else shown
-    option = "--adjacency" if name == "relation" else option_for(name)
+    message = str(error)
+    invalid = error if isinstance(error, InvalidValue) else error.__cause__
+    if not isinstance(invalid, InvalidValue) or str(invalid) != message or not invalid.name.isidentifier():
+        return message
+    name, value, requirement, option = invalid.name, str(invalid.value), invalid.requirement, option_for(invalid.name)
+    if invalid.value is None:
+        if requirement.startswith("given"):
+            known = f"add {option}" in invalid.remedy or _of_a_mechanism(name, arguments)
+            return option + message.removeprefix(name) if known else message
+        if _of_a_mechanism(name, arguments):
+            return f"{option} must be given: {requirement}: {invalid.remedy}"
+    if name == "relation":
+        option = "--adjacency"
+    typed = _typed(arguments)
     claim = typed.get("--claim")
     if claim is not None and name in _OF_CLAIMS and typed.get(option) != value and value in claim:
         message = f"--claim={claim!r}: {message}"
     elif option in typed:
         message = option + message.removeprefix(name)
-    if ("that exists" in requirement or "a known mechanism" in requirement) and "did you mean" not in message:
+    wanted = f"{requirement} {invalid.remedy}"
+    if ("that exists" in wanted or "a known mechanism" in wanted) and "did you mean" not in message:
         message += _near_file(value)
     return message
 
@@ -112,10 +114,10 @@ def usage_message(error: Any, arguments: Sequence[str]) -> str:
         return _no_such_option(error.option_name, arguments, known, error.ctx)
     if "MissingParameter" in kinds:
         return _missing(error, known, path)
-    if wanting := re.fullmatch(r"Option '(--[\w-]+)' requires an argument\.", said):
-        named = next((one for one in known if wanting[1] in one.opts), None)
+    if "BadOptionUsage" in kinds:  # no value stands after it
+        named = next((one for one in known if error.option_name in one.opts), None)
         what = f": {' '.join(named.help.split())}" if named is not None and named.help else ""
-        return f"{wanting[1]} must be followed by its value{what}"
+        return f"{error.option_name} must be followed by its value{what}"
     if extra := re.fullmatch(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", said):
         return f"unexpected {extra[1]!r}: {_instead_of(extra[1], arguments, known, path)}"
     if unknown := re.match(r"No such command '(.*?)'\.", said):
@@ -168,6 +170,9 @@ def _instead_of(extra: str, arguments: Sequence[str], known: Sequence[Any], path
     options = [name for one in known for name in one.opts]
     if "--claim" in options and re.match(r"(eps|epsilon|mu|rho|order|delta)\s*=", words[0]):
         return f'a claim follows its option: --claim "{extra}"'
+    if "--included" in options:
+        files = "--in FILE#COLUMN --out FILE#COLUMN, or --scores FILE#COLUMN --included FILE#COLUMN"
+        return f"a file follows its option: {files}"
     if "--statement" in options and re.fullmatch(r"[a-z]*[\d.]+", words[0]):
         return f"a statement follows its option: --statement {words[0]}"
     first = next((at for at, word in enumerate(arguments) if word == words[0]), 0)

@@ -178,7 +178,7 @@ class MechanismCommand(typer.core.TyperCommand):
             ctx.meta.pop(_IN_HELP)
 
     def _explanation(self, ctx: Any) -> str:
-        from dpverdict.audit.trials.catalogue import mechanism_classes, title_of
+        from dpverdict.audit.trials.catalogue import mechanism_classes, takes, title_of
 
         named = ctx.meta.get(_EXPLAINED)
         if named is None:
@@ -186,10 +186,13 @@ class MechanismCommand(typer.core.TyperCommand):
             return f"{self.help}\n\n{more}"
         mechanism = mechanism_classes().get(named)
         if mechanism is None:
-            return self.help or ""
+            whole = self.help or ""
+            return _OF_FUNCTIONS.format(named) if self.name == "audit" and names_a_callable(named) else whole
         said = [f"{named}: {title_of(mechanism)}", f"Source: {mechanism.source}."]
         if self.name != "calibrate":  # the example has its noise already
             said.append(f"For example: {ctx.command_path} {named} {mechanism.example}")
+        if self.name == "audit" and not takes(named, "delta"):
+            said.append("Its epsilon: the same with --delta 1e-6, and without --claim.")
         return "\n\n".join([*said, f"What every mechanism takes: {ctx.command_path} --help"])
 
     def invoke(self, ctx: Any) -> Any:
@@ -232,6 +235,19 @@ def _unlisted(argument: Any) -> Any:
     return made
 
 
+_OF_FUNCTIONS: Final = "\n\n".join(
+    (
+        "Audit a function of your own: does it keep the promise it makes?",
+        "Of its releases a claim can be refuted, not certified: neighbours are searched in a table, or are given. With "
+        "the schema of its table it is followed operation by operation, for every pair of tables, and can be "
+        "certified. It runs in a process of its own.",
+        "With a table: dpverdict audit {0} --data people.csv --adjacency add-or-remove-one --claim eps=1",
+        "For every table: dpverdict schema people.csv --out people.toml, and with the bounds that are promised put in",
+        "dpverdict audit {0} --schema people.toml --claim eps=1",
+        "The other options, of files and machines: dpverdict audit --help",
+        "Exit codes: 0 certified, 1 refuted, 3 inconclusive or not covered, 2 usage error.",
+    )
+)
 _MADE: Final = "dpverdict.options"
 _GIVEN: Final = "dpverdict.parameters"
 _EXPLAINED: Final = "dpverdict.explained"

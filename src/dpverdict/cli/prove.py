@@ -174,6 +174,5 @@ def check(
             read = kernel_read(path, found.documents, progress=bar)
         found, text = replace(found, refused=(*found.refused, *read.refused)), f"\n{read.text}"
     if not quiet:
-        whole = not sys.stdout.isatty()  # with the names of files, for other programs
-        print_lines(found.text + text, whole=whole)
+        print_lines(found.text + text, whole="REFUSED")
     return CommandResult(code=found.exit_code)

@@ -66,5 +66,6 @@ def schema(
         with printing():
             sys.stdout.write(printable(text, sys.stdout.encoding))
     elif made.observed:
-        say(f"note: {len(made.observed)} of {len(made.columns)} columns are only observed: edit {out}")
+        then = f"dpverdict audit release.py:FUNCTION --schema {out} --claim eps=1"
+        say(f"note: {len(made.observed)} of {len(made.columns)} columns are only observed: edit {out}, then {then}")
     return CommandResult(code=0)

@@ -206,8 +206,17 @@ def in_progress(what: str) -> Generator[None]:
     task = shown.add_task(what, total=None)
     _shown.append(shown)
     shown.start()
+
+    def begin(stage: str) -> None:
+        shown.tasks[0].total = None  # how much there is to do is not known: no update can say that
+        shown.update(task, description=stage, completed=0)
+
+    def count(done: int, total: int) -> None:
+        if len(shown.tasks) == 1:  # else a bar of its own tells it: see `progress_bar`
+            shown.update(task, completed=done, total=total)
+
     try:
-        with watched_by(lambda stage: shown.update(task, description=stage)):
+        with watched_by(begin, count):
             yield
     finally:
         _shown.remove(shown)
@@ -271,16 +280,19 @@ def leave_standard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_lines(text: str | Iterable[str], *, whole: bool = False) -> None:
+def print_lines(text: str | Iterable[str], *, whole: str = "") -> None:
     """Print lines as a result, broken between words where they are longer than a line of the terminal; a pipe has 80.
 
-    What the encoding of standard output has no letter for is an escape.
+    What the encoding of standard output has no letter for is an escape. Where nobody reads on a terminal, lines that
+    begin with ``whole`` are not broken, so that other programs find them.
     """
-    width = None if whole else shutil.get_terminal_size().columns
+    other = bool(whole) and not sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns
     with printing():
         for line in text.split("\n") if isinstance(text, str) else text:
             shown = printable(line, sys.stdout.encoding)
-            print(shown if width is None or len(shown) <= width else _broken_into_lines(shown, width))
+            one_line = len(shown) <= width or (other and line.startswith(whole))
+            print(shown if one_line else _broken_into_lines(shown, width))
 
 
 def in_one_row(line: str) -> str:

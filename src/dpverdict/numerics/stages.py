@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import importlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -33,7 +35,7 @@ def begin_stage(what: str) -> None:
 
 
 def tell_progress(done: int, total: int) -> None:
-    """Tell how much of the stage is done, and how much there is to do, to a notebook that watches."""
+    """Tell how much of the stage is done, and how much there is to do, to a notebook or a terminal that watches."""
     counter = _counter.get()
     if counter is not None:
         counter(done, total)
@@ -63,6 +65,8 @@ PATIENCE: Final = 0.5
 """Seconds before anything is shown: what is done by then needs no bar."""
 _EVERY: Final = 0.2
 """Seconds between two pictures of the bar."""
+_TICK: Final = 1.0
+"""Seconds after which the bar is drawn again though nothing was told, as of work that has no stages."""
 
 
 def shown_in_a_notebook(what: str) -> Callable[[Callable[Parameters, R]], Callable[Parameters, R]]:
@@ -115,6 +119,14 @@ class NotebookBar:
         self._what, self._done = what, (0, 0)
         self._begun = self._drawn = time.monotonic()
         self._handle: Any = None  # of IPython, which says no types
+        self._drawing, self._ended = threading.Lock(), threading.Event()
+        # in a copy of the context, in which a kernel keeps the cell that its output belongs to
+        ticks = threading.Thread(target=contextvars.copy_context().run, args=(self._tick,), daemon=True)
+        ticks.start()
+
+    def _tick(self) -> None:
+        while not self._ended.wait(_TICK):
+            self._draw()
 
     def begin(self, what: str) -> None:
         """A stage begins."""
@@ -128,17 +140,21 @@ class NotebookBar:
 
     def remove(self) -> None:
         """The work has ended."""
-        if self._handle is not None:
-            self._show("")
+        with self._drawing:
+            self._ended.set()
+            if self._handle is not None:
+                self._show("")
 
     def _draw(self) -> None:
-        now = time.monotonic()
-        if now - self._begun < PATIENCE or (self._handle is not None and now - self._drawn < _EVERY):
-            return
-        self._drawn = now
-        done, total = self._done
-        bar = f'<progress value="{done}" max="{total}"></progress> {100 * done // total} % ' if total else ""
-        self._show(f"<div>{bar}{escape(self._what)}, {now - self._begun:.0f} s</div>")
+        with self._drawing:
+            now = time.monotonic()
+            early = now - self._begun < PATIENCE or (self._handle is not None and now - self._drawn < _EVERY)
+            if early or self._ended.is_set():
+                return
+            self._drawn = now
+            done, total = self._done
+            bar = f'<progress value="{done}" max="{total}"></progress> {100 * done // total} % ' if total else ""
+            self._show(f"<div>{bar}{escape(self._what)}, {now - self._begun:.0f} s</div>")
 
     def _show(self, markup: str) -> None:
         shown = _display()

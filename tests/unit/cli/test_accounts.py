@@ -3,12 +3,15 @@
 import json
 import math
 import re
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.stats import norm
 
-from dpverdict.audit.documents.account import CalibrationDocument, CompositionDocument
+from dpverdict.audit.comparisons import at_one_claim
+from dpverdict.audit.documents.account import CalibrationDocument, CompositionDocument, NeededNoiseDocument
 from dpverdict.audit.documents.schema import checked
 from dpverdict.cli.application import main
 from dpverdict.errors import InvalidValue
@@ -180,5 +183,91 @@ def test_the_risk_of_a_claim_is_said_without_a_mechanism(capsys: pytest.CaptureF
     most = 0.001 * math.exp(2) / (0.001 * math.exp(2) + 0.999)  # Bayes, at the likelihood ratio exp(2)
     times = int(re.search(r"right at most 1 time in (\d+)", said)[1])  # type: ignore[index]
     assert most <= 1 / times < 1.01 * most
-    assert main(["risk", "eps=2"]) == 2
+    assert main(["risk", "eps=2"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "suspects 1 in 100 is right" in said
+    assert f"suspects 1 in 1000 is right at most 1 time in {times}" in said
     assert main(["risk", "ep=2", "--base-rate", "0.001"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        ("gaussian sigma=5", "add sensitivity=..., in 'gaussian sigma=5'"),
+        ("2 x laplace scale=5", "add epsilon=..., or sensitivity=... and scale=..., in 'laplace scale=5'"),
+    ],
+)
+def test_what_a_release_lacks_is_said_in_the_words_of_a_release(
+    release: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compose", release, "--delta", "1e-6"]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "--" not in told
+
+
+def test_an_interrupt_says_what_is_known_of_the_least_noise(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C comes while the twentieth scale is decided."""
+    room: Any = import_module("dpverdict.audit.exact.calibrate")
+    decided = room.account_of
+    calls: list[object] = []
+
+    def interrupted(*given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+        return decided(*given)
+
+    monkeypatch.setattr(room, "account_of", interrupted)
+    assert main(["calibrate", "gaussian", "--claim", "eps=1, delta=1e-6", "--sensitivity", "1"]) == 130
+    said = capsys.readouterr().err
+    known = re.fullmatch(r"interrupted \(so far: sigma (\S+) keeps eps=1, delta=1e-6; less was not decided\)\n", said)
+    assert known is not None, said
+    assert 4.224678889326836 < float(known[1]) < 4.226
+
+
+def test_an_interrupt_of_a_comparison_says_which_are_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = at_one_claim._calibrated
+
+    def interrupted(name: str, *given: Any) -> Any:
+        if name == "gaussian":
+            raise KeyboardInterrupt
+        return done(name, *given)
+
+    monkeypatch.setattr(at_one_claim, "_calibrated", interrupted)
+    assert main(["compare", "laplace", "gaussian", "--claim", "eps=1, delta=1e-6", "--dim", "1"]) == 130
+    assert capsys.readouterr().err == "interrupted (so far: laplace with scale 0.999999 keeps eps=1, delta=1e-6)\n"
+
+
+SCHEMA = 'relation = "add-or-remove-one"\ntable = "numpy"\n[columns.age]\ntype = "int"\nlow = 0\nhigh = {high}\n'
+TOTAL = "def total(ages, rng):\n    return ages.sum() + rng.laplace(scale=60)\n"
+
+
+@pytest.mark.usefixtures("warm_copies")
+@pytest.mark.parametrize(("high", "factor"), [(120, 2.0), (30, 0.5)])
+def test_the_noise_that_a_function_needs_is_written_with_all_digits_and_as_a_page(
+    high: int, factor: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("release.py").write_text(TOTAL)
+    Path("ages.toml").write_text(SCHEMA.format(high=high))
+    given = ["calibrate", "release.py:total", "--schema", "ages.toml", "--claim", "eps=1", "--base-rate", "0.001"]
+    assert main([*given, "--json", "a.json", "--report", "a.html"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    document = json.loads(Path("a.json").read_text())
+    checked(document, NeededNoiseDocument, "document")
+    assert factor <= document["factor"] <= factor * (1 + 1e-6)  # the sensitivity is high, of a scale of 60
+    assert [one["factor"] for one in document["lines"]] == [document["factor"]]
+    assert (document["exit_code"], document["observed"], document["refused"]) == (0, [], None)
+    assert document["answer"] in printed
+    assert "written: a.json, a.html" in printed
+    page = Path("a.html").read_text()
+    assert document["lines"][0]["needed"] in page
+    assert "attacker who suspects 1 in 1000" in page
+    assert "CERTIFIED" not in page  # the function as it stands is not
+    assert main([*given, "--json", "ages.toml"]) == 2
+    assert Path("ages.toml").read_text() == SCHEMA.format(high=high)

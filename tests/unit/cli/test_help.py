@@ -1,18 +1,26 @@
 """The help of every command and of every mechanism: short, and no line wider than a terminal."""
 
+from typing import Any
+
 import pytest
+import typer
 
 from dpverdict.audit.trials.catalogue import mechanism_classes
-from dpverdict.cli.application import main
+from dpverdict.cli.application import app, main
+from dpverdict.cli.options import MechanismCommand
 
 COLUMNS = 80
 SCREEN = 50
-COMMANDS = (
-    *("audit", "audit-sampler", "tap", "curve", "calibrate", "compose", "run", "schema", "scores", "replay", "prove"),
-    *("check", "list", "scan", "corpus", "selftest", "doctor", "corpus list", "corpus show", "corpus run"),
-)
+TOP: Any = typer.main.get_command(app)
+COMMANDS = [
+    *TOP.commands,
+    *(f"{name} {inner}" for name, one in TOP.commands.items() for inner in getattr(one, "commands", ())),
+]
 OF_MECHANISMS = [
-    f"{command} {name}" for command in ("audit", "calibrate", "curve", "tap") for name in mechanism_classes()
+    f"{command} {name}"
+    for command, one in TOP.commands.items()
+    if isinstance(one, MechanismCommand)
+    for name in mechanism_classes()
 ]
 
 
@@ -58,3 +66,8 @@ def test_the_help_of_a_mechanism_is_short(words: str, capsys: pytest.CaptureFixt
     lines = helped(words, capsys)
     assert len(lines) <= 60
     assert max(map(len, lines)) <= COLUMNS
+
+
+def test_every_command_and_every_mechanism_is_looked_at() -> None:
+    assert {"audit", "compare", "risk", "compose", "corpus show", "list"} <= set(COMMANDS)
+    assert {"audit dp-sgd", "compare laplace", "tap gaussian"} <= set(OF_MECHANISMS)

@@ -13,7 +13,7 @@ from dpverdict.audit.trials.engines import Processes, ThisProcess, current_engin
 from dpverdict.cli.application import main
 from dpverdict.cli.session import Outputs, engine_of_options, in_progress, printing, progress_bar, say
 from dpverdict.errors import InvalidValue
-from dpverdict.numerics.stages import watched_by
+from dpverdict.numerics.stages import begin_stage, tell_progress, watched_by
 
 SCRIPT = str(Path(sys.executable).with_name("dpverdict"))
 
@@ -71,6 +71,21 @@ def test_a_command_that_works_says_so_on_a_terminal(
     assert "note: a line of its own\n" in told
     assert "releases" in told
     assert capsys.readouterr().out == "the verdict\n"
+
+
+def test_how_much_of_a_stage_is_done_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with in_progress("least noise"):
+        begin_stage("laplace")
+        tell_progress(3, 4)
+        say("a line, after which it is drawn again")
+        assert " 75%" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+        begin_stage("gaussian")
+        shown = sys.stderr.getvalue()  # type: ignore[attr-defined]
+        say("another line")
+    assert "laplace" in shown
+    assert " 75%" not in sys.stderr.getvalue()[len(shown) :].partition("gaussian")[2]  # type: ignore[attr-defined]
 
 
 BUILT_IN = ["audit", "standard-gaussian", "--dim", "2", "--mu", "1", "--no-test"]

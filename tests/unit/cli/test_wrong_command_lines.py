@@ -9,6 +9,8 @@ import pytest
 from tests.wrong_command_lines import Wrong, problems, write_files, wrong_lines
 
 from dpverdict.cli.application import main
+from dpverdict.cli.mistakes import in_words_of_the_line
+from dpverdict.errors import DpverdictError, InvalidValue
 
 pytestmark = pytest.mark.usefixtures("warm_copies")
 
@@ -85,3 +87,16 @@ GOOD = "error: --sampling='possion' must be one of poisson, shuffle: did you mea
 def test_a_planted_fault_of_an_answer_is_found(code: int, printed: str, told: str, fault: str) -> None:
     assert problems(ONE, 2, "", GOOD) == []
     assert any(fault in problem for problem in problems(ONE, code, printed, told))
+
+
+def test_the_parts_of_an_error_are_read_and_not_its_text() -> None:
+    line = ["audit", "release.py:f", "--samples", "3"]
+    error = InvalidValue("samples", "3", "a whole number >= 100", "give more")
+    assert in_words_of_the_line(error, line) == f"--{error}"
+    sent = DpverdictError(str(error))
+    sent.__cause__ = error
+    assert in_words_of_the_line(sent, line) == f"--{error}"
+    said_by_others = DpverdictError(str(error))
+    assert in_words_of_the_line(said_by_others, line) == str(error)
+    said_by_others.__cause__ = InvalidValue("samples", "4", "a whole number", "give one")
+    assert in_words_of_the_line(said_by_others, line) == str(error)

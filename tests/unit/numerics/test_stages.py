@@ -7,6 +7,9 @@ import types
 
 import pytest
 
+from dpverdict.audit import calibrate, certify, worst_case
+from dpverdict.mechanisms import GaussianMechanism
+from dpverdict.mechanisms.core.bounds import Bounds
 from dpverdict.numerics import stages
 from dpverdict.numerics.stages import begin_stage, shown_in_a_notebook, tell_progress, watched_by
 
@@ -91,3 +94,51 @@ def test_nothing_is_shown_where_somebody_else_watches_or_there_is_no_notebook(
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
     assert work(0.0) == 7
     assert notebook == []
+
+
+def test_work_that_tells_nothing_shows_a_bar_too(notebook: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "PATIENCE", 0.01)
+    monkeypatch.setattr(stages, "_TICK", 0.02)
+
+    @shown_in_a_notebook("silent work")
+    def silent() -> None:
+        wait_for(notebook)
+
+    silent()
+    assert "silent work" in notebook[0]
+    assert notebook[-1] == ""
+    drawn = len(notebook)
+    time.sleep(0.1)
+    assert len(notebook) == drawn  # nothing is drawn after the end
+
+
+def wait_for(shown: list[str]) -> None:
+    until = time.monotonic() + 10
+    while not shown and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+SLOW = {
+    "exact verdict": lambda make: certify(make(1.0), "mu=1"),
+    "worst neighbours": lambda make: worst_case(make(1.0)),
+    "least noise": lambda make: calibrate(make, "mu=1"),
+}
+
+
+@pytest.mark.parametrize("what", SLOW)
+def test_what_takes_long_shows_a_bar_in_a_notebook(
+    what: str, notebook: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bounds of the mechanism wait until something is shown."""
+    monkeypatch.setattr(stages, "PATIENCE", 0.0)
+    monkeypatch.setattr(stages, "_TICK", 0.01)
+    stated = GaussianMechanism.privacy_bounds
+
+    def slow(mechanism: GaussianMechanism) -> Bounds:
+        wait_for(notebook)
+        return stated(mechanism)
+
+    monkeypatch.setattr(GaussianMechanism, "privacy_bounds", slow)
+    SLOW[what](lambda sigma: GaussianMechanism(sigma=sigma, sensitivity=1))
+    assert what in notebook[0]
+    assert notebook[-1] == ""

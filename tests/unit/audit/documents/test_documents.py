@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpverdict.audit.documents.account import CalibrationDocument, CompositionDocument
+from dpverdict.audit.documents.account import CalibrationDocument, CompositionDocument, NeededNoiseDocument
 from dpverdict.audit.documents.packet import PacketDocument
 from dpverdict.audit.documents.plan import PlanDocument, PlanEntry, PlanHead
 from dpverdict.audit.documents.report import ReportDocument
@@ -27,6 +27,7 @@ WRITTEN = (
     SamplerDocument,
     CompositionDocument,
     CalibrationDocument,
+    NeededNoiseDocument,
 )
 READ = (PlanHead, PlanEntry, Request, ScoresRequest)
 
