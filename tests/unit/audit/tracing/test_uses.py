@@ -223,14 +223,14 @@ def test_code_scanning_gets_the_line(name: str, schema: str, found: tuple[str, s
 
 
 @pytest.mark.slow
-def test_an_audit_of_releases_is_found_at_the_line_of_its_function(folder: Path) -> None:
+def test_an_audit_of_releases_is_found_at_the_line_of_the_draw(folder: Path) -> None:
     (folder / "pair.py").write_text("import numpy as np\npair = (np.r_[np.zeros(399), 120.0], np.zeros(400))\n")
     command = ["audit", "release.py:too_little", "--neighbours", "pair.py:pair", "--claim", "eps=0.1", "--quiet"]
     assert main([*command, "--samples", "2000", "--seed", "1", "--sarif", "r.sarif"]) == 1
     document = json.loads((folder / "r.sarif").read_text())
     jsonschema.Draft202012Validator(SARIF).validate(document)
     [entry] = document["runs"][0]["results"]
-    assert entry["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
+    assert entry["locations"][0]["physicalLocation"]["region"]["startLine"] == 8
 
 
 # what a process sends -------------------------------------------------------------------------------------------------

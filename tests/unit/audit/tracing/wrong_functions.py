@@ -686,7 +686,7 @@ class pandas_forms:
     def sums_of_groups_of_two_columns(df, rng):
         order = pd.MultiIndex.from_product([CITIES, [18, 19, 20]])
         s = df.groupby(["city", "age"])["age"].sum().reindex(order, fill_value=0)
-        return s + rng.laplace(scale=119, size=9)
+        return s + rng.laplace(scale=19, size=9)
 
     def groups_of_two_columns_by_the_data(df, rng):
         n = df.groupby(["city", "age"]).size()
