@@ -25,7 +25,7 @@ from dpverdict.proofs.ledger.certificates import certificates
 from dpverdict.proofs.ledger.html import render_html
 from dpverdict.proofs.ledger.ledger import Ledger, Progress, as_json
 from dpverdict.proofs.ledger.prove import Proof, prove_statements
-from dpverdict.proofs.ledger.terminal import WIDTH, print_explanations, print_ledger, print_overview
+from dpverdict.proofs.ledger.terminal import print_explanations, print_ledger, print_overview
 from dpverdict.proofs.verdicts.derivation import difference
 
 ENTRY: Final = "dpverdict.proofs.ledger.proof_process:work"
@@ -111,7 +111,7 @@ def unlike_source(document: Mapping[str, Any]) -> str | None:
     paper, number = stated["paper"], stated["number"]
     if paper not in rooms():
         return f"statement.paper: {paper!r} is no paper of the ledger, so that its source is not at hand"
-    faces = WantedProofFaces(page=False, explained=False, console=console_facts() | {"width": WIDTH}, certified=True)
+    faces = WantedProofFaces(page=False, explained=False, console=console_facts(), certified=True)
     made = _proved_apart(Proof(paper=paper, number=number), faces, NO_LIMITS, None).certificates
     again = [json.loads(text) for name, text in made.items() if name.endswith(".json") and name != "MANIFEST.json"]
     own = next((one for one in again if one["statement"]["number"] == number), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -14,9 +15,6 @@ from dpverdict.audit.reports.terminal import plain
 from dpverdict.proofs.checks.outcome import Finding, Standing
 from dpverdict.proofs.checks.registry import title
 from dpverdict.proofs.ledger.ledger import Ledger, LedgerEntry, counted
-
-WIDTH = 150
-"""Columns where standard output is no terminal."""
 
 STYLES = {
     Standing.HOLDS: "green",
@@ -103,15 +101,15 @@ def print_explanations(ledger: Ledger, console: Console | None = None) -> None:
     console = _console() if console is None else console
     for entry in ledger.entries:
         _print_explanation(console, entry)
-    console.print(plain(ledger.summary()), soft_wrap=True)
+    _print(console, ledger.summary())
 
 
 def _print_explanation(console: Console, entry: LedgerEntry) -> None:
     """A statement, how it is read, every condition, what is assumed, the planted faults, and where the code is."""
     outcome, statement = entry.outcome, entry.statement
-    console.print(plain(f"{outcome.label} ({title(outcome.paper)})", style="bold"))
-    console.print(plain(f"  {outcome.text}"))
-    console.print(plain(f"outcome      {outcome.words}", style=STYLES[outcome.standing]))
+    _print(console, f"{outcome.label} ({title(outcome.paper)})", style="bold")
+    _print(console, f"  {outcome.text}")
+    _print(console, f"outcome      {outcome.words}", style=STYLES[outcome.standing])
     facts = {
         "recorded": "" if outcome.as_expected else outcome.expected.value,
         "formula": statement.formula,
@@ -127,7 +125,7 @@ def _print_explanation(console: Console, entry: LedgerEntry) -> None:
     }
     for name, value in facts.items():
         if value:
-            console.print(plain(f"{name:<12} {value}"))
+            _print(console, f"{name:<12} {value}")
     for words, findings in (
         ("as printed", outcome.findings),
         ("the caveat", outcome.caveat_findings),
@@ -137,34 +135,34 @@ def _print_explanation(console: Console, entry: LedgerEntry) -> None:
     for need in outcome.needs:
         wording = " as corrected" if need.corrected else ""
         given = need.missing or ("holds on the range checked" if need.on_range else "holds")
-        console.print(plain(f"needs        {need.label} ({need.paper}){wording}: {given}"))
-    console.print(plain("planted      (faults that the same check must find)"))
+        _print(console, f"needs        {need.label} ({need.paper}){wording}: {given}")
+    _print(console, "planted      (faults that the same check must find)")
     for fault in outcome.faults:
         mark = f"MISSED ({fault.missed})" if fault.missed else "refuted"
-        console.print(plain(f"  {mark}: {fault.text} [{fault.condition}]", style="bold red" if fault.missed else ""))
+        _print(console, f"  {mark}: {fault.text} [{fault.condition}]", style="bold red" if fault.missed else "")
     for name in outcome.unguarded:
-        console.print(plain(f"  NONE PLANTED [{name}]", style="bold red"))
+        _print(console, f"  NONE PLANTED [{name}]", style="bold red")
     for assumption in outcome.assumptions or ("nothing beyond the definitions",):
-        console.print(plain(f"assumed      {assumption}"))
-    console.print(plain(f"code         {outcome.location}, sha256 {outcome.source_sha256[:16]}, {entry.seconds:.2f} s"))
+        _print(console, f"assumed      {assumption}")
+    _print(console, f"code         {outcome.location}, sha256 {outcome.source_sha256[:16]}, {entry.seconds:.2f} s")
     console.print()
 
 
 def _print_findings(console: Console, words: str, findings: Iterable[Finding]) -> None:
     listed = list(findings)
     if listed:
-        console.print(plain(f"{words:<12}"))
+        _print(console, f"{words:<12}")
     for finding in listed:
         more = finding.witness if finding.holds is not True else finding.margin
         where = f"{finding.method.value}; {finding.scope}"
         measure = "witness" if finding.holds is not True else "margin"
-        console.print(plain(f"  {_MARKS[finding.holds]}: {finding.name} ({where})"))
+        _print(console, f"  {_MARKS[finding.holds]}: {finding.name} ({where})")
         for words in _equations(finding):
-            console.print(plain(f"    {words}"))
+            _print(console, f"    {words}")
         if more:
-            console.print(plain(f"    {measure:<7} {more}"))
+            _print(console, f"    {measure:<7} {more}")
         for words in _bearing(finding):
-            console.print(plain(f"    {words}"))
+            _print(console, f"    {words}")
 
 
 def _equations(finding: Finding) -> Iterator[str]:
@@ -191,8 +189,19 @@ def _bearing(finding: Finding) -> Iterator[str]:
         yield "beyond these cases nothing was checked" + (f"; argued: {finding.argued}" if finding.argued else "")
 
 
+def _print(console: Console, text: str, style: str = "") -> None:
+    """A line, of which what does not fit stands below its own words."""
+    words = text.lstrip()
+    own = len(text) - len(words)
+    label = 13 if own == 0 and text[12:13] == " " and "  " in text[:13] else own + 2
+    lines = textwrap.wrap(
+        text, console.width, subsequent_indent=" " * label, break_long_words=False, break_on_hyphens=False
+    )
+    console.print(plain("\n".join(lines or [""]), style=style))
+
+
 def _console() -> Console:
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+    return Console(file=sys.stdout, highlight=False)
 
 
 def _short(text: str, limit: int) -> str:

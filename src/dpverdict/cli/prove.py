@@ -82,7 +82,6 @@ def prove(
     from dpverdict.proofs.ledger.certificate_files import certificate_folder, write_certificates
     from dpverdict.proofs.ledger.proof_process import WantedProofFaces, proved
     from dpverdict.proofs.ledger.prove import Proof
-    from dpverdict.proofs.ledger.terminal import WIDTH
     from dpverdict.proofs.rocq.certificates import with_rocq
 
     if rocq and certificates is None:
@@ -91,10 +90,11 @@ def prove(
     folder = None if certificates is None else certificate_folder(certificates)
     with Outputs(json=json, report=report) as outputs:
         outputs.refuse_overwriting({} if paper is None else {"the statements": paper})
-        wide = explain or details
-        console = console_facts(details=details) | ({"width": WIDTH} if wide and not sys.stdout.isatty() else {})
         wanted = WantedProofFaces(
-            page="report" in outputs, explained=explain, console=console, certified=folder is not None
+            page="report" in outputs,
+            explained=explain,
+            console=console_facts(details=details),
+            certified=folder is not None,
         )
         with engine_of_options(jobs, dask), progress_bar() as bar:
             made = proved(Proof(paper=paper, number=statement), wanted, limits, bar)

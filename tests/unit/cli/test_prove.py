@@ -41,7 +41,9 @@ def test_the_command_prints_statement_outcome_and_summary(
 
 def test_explain_prints_everything_a_reviewer_asks_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "lebeda2024", "--statement", "lem3.6", "--explain"]) == 0
-    out = capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    out = " ".join(shown.split())
     for part in (
         "Lemma 3.6",
         "Assume that we have access to an estimate",
@@ -50,7 +52,7 @@ def test_explain_prints_everything_a_reviewer_asks_for(capsys: pytest.CaptureFix
         "symbolic",
         "all d >= 1, mu > 0",
         "refuted: d/(8 mu^2)",
-        "assumed      the estimate of n is independent of the dataset",
+        "assumed the estimate of n is independent of the dataset",
         "proofs/lebeda2024/section3_1.py:",
         "sha256",
     ):
