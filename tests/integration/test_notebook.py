@@ -75,3 +75,40 @@ def test_an_interrupted_test_says_what_it_found_and_leaves_no_process(tmp_path: 
     samples, *said = printed.split()
     assert 8 <= int(samples) < 10**6
     assert said == ["False", "True", "0"]
+
+
+OWN_FUNCTION = """
+import IPython.display
+from dpverdict.audit import certify
+from dpverdict.audit.tables.schema import TableSchema
+shown, display = [], IPython.display.display
+def noted(one, *args, **given):
+    shown.append(str(getattr(one, "data", "")))
+    return display(one, *args, **given)
+IPython.display.display = noted
+schema = TableSchema.from_toml('''
+relation = "add-or-remove-one"
+table = "numpy"
+[columns.age]
+type = "float"
+low = 0
+high = 100
+''')
+def slow_sum(x, rng):
+    for _ in range(3):
+        sum(range(3 * 10**7))
+    return x.sum() + rng.laplace(scale=100)
+certify(slow_sum, "eps=1", schema=schema)
+"""
+SEEN = """
+print(any("following the function" in one for one in shown))
+"""
+
+
+def test_work_without_stages_shows_that_it_goes_on() -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in (OWN_FUNCTION, SEEN)])
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    certified, seen = notebook.cells
+    assert "CERTIFIED: release" in html_of(certified)
+    assert "following the function" not in html_of(certified)  # it went with the work
+    assert "".join(one["text"] for one in seen.outputs).split() == ["True"]
