@@ -2,7 +2,8 @@
 
 Of noisy values that stand in the outcome, each with a draw of its own and of a known law f of scale s, the score is the
 log likelihood ratio of the recorded run: the sum over values y of log f((y - q) / s) - log f((y - q') / s), with q and
-q' what the noise was added to on the two datasets. It is larger where an outcome looks more like one of the dataset.
+q' what the noise was added to on the two datasets. It is larger where an outcome looks more like one of the dataset. It
+is a multiple of a small step, so that last bits of releases, which leak by themselves, are not looked at here.
 Where no such value moved, it is the product with the way that the outcome moves with the same draws.
 """
 
@@ -20,6 +21,8 @@ from dpverdict.audit.scores.score import LinearScore, Score
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome, signature_of_numbers
 from dpverdict.numerics.arrays import Array, Integers
 
+_OFF_THE_GRID: Final = 0.382
+"""Ratios are rounded down after this share of a step, as those of Laplace noise stand exactly on round numbers."""
 MOST_SCORED: Final = 2_000
 """Values of an outcome that are scored: those that moved furthest."""
 
@@ -53,7 +56,13 @@ class RecordedLikelihoodRatio:
                 near, far = (law.log_weight((y - query[i]) / self.scales[i]) for query in (self.here, self.there))
                 term = near - far
             total += np.nan_to_num(term, nan=0.0, posinf=1e300, neginf=-1e300)
-        return total
+        step = self._step()
+        return np.floor(total / step + _OFF_THE_GRID) * step
+
+    def _step(self) -> float:
+        """Far above what float64 rounds off a ratio, which tells the last bits of a release and not its law."""
+        sizes = (np.abs(self.here) + np.abs(self.there)) / np.abs(self.scales)
+        return float(2.0**-45 * np.sum(1 + sizes[np.isfinite(sizes)]))
 
     def describe(self) -> dict[str, object]:
         """The score as data."""

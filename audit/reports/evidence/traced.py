@@ -77,10 +77,11 @@ class TracedEvidence(Evidence):
     def found(self) -> str:
         """What is certified of every pair, and the largest loss of one."""
         verdict, said = self.verdict, []
+        unit = verdict.claim.partition("=")[0]
         if verdict.true_from is not None:
-            said.append(f"at most {at_most(verdict.true_from, 6)} for every pair")
+            said.append(f"{unit} at most {at_most(verdict.true_from, 6)} for every pair")
         if verdict.found_up_to is not None:
-            said.append(f"at least {at_least(verdict.found_up_to, 6)} for one pair")
+            said.append(f"{unit} at least {at_least(verdict.found_up_to, 6)} for one pair")
         return ", ".join(said) or "nothing"
 
     @property

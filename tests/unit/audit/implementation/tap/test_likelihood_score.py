@@ -34,6 +34,22 @@ def test_it_is_the_log_likelihood_ratio_of_what_moved(function: Any, law: Any) -
     assert (found[np.isfinite(there) & ~both] < -1e100).all()
 
 
+def test_last_bits_of_a_release_are_not_scored(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below both of its centres the ratio of Laplace noise is one number: its event is none of the law."""
+    score = tap_runs(lambda x, rng: x.sum() + rng.laplace(scale=0.7), PAIR, "eps=0.1", seed=1).score
+    assert score is not None
+    rng = np.random.default_rng(seed)
+    released = np.array([4.0, 3.0])[:, None] + rng.laplace(scale=0.7, size=(2, 10_000))
+    below = released[released < 2.9]
+
+    def values() -> int:
+        return len(np.unique(score(below[:, None])))
+
+    assert values() == 1
+    monkeypatch.setattr(RecordedLikelihoodRatio, "_step", lambda self: 1e-300)
+    assert values() > 1, "the planted one: the ratio as float64 has it"
+
+
 def test_what_the_outcome_hides_is_scored_by_the_way_it_moved_and_other_outcomes_are_not() -> None:
     way = tap_runs(lambda x, rng: np.round(x.sum(axis=0) * 4 + rng.laplace(size=2)), PAIR, "eps=1", seed=1).score
     assert way is not None
