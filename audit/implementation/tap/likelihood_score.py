@@ -57,7 +57,9 @@ class RecordedLikelihoodRatio:
                 term = near - far
             total += np.nan_to_num(term, nan=0.0, posinf=1e300, neginf=-1e300)
         step = self._step()
-        return np.floor(total / step + _OFF_THE_GRID) * step
+        with np.errstate(over="ignore"):
+            rounded = np.floor(total / step + _OFF_THE_GRID) * step
+        return np.where(np.abs(total) < 1e290, rounded, total)
 
     def _step(self) -> float:
         """Far above what float64 rounds off a ratio, which tells the last bits of a release and not its law."""
