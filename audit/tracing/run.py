@@ -87,7 +87,8 @@ def followed(function: Callable[..., Any], schema: TableSchema, *, seed: int = 0
     while waiting:
         script = waiting.pop()
         if runs >= MOST_RUNS - 1:
-            return _not_covered("noisy values decide so often that not every path can be run: "
+            assert first is not None
+            return _not_covered(f"{first.decided_at}: noisy values decide so often that not every path can be run: "
                                 "use np.where and np.maximum in place of if", runs, found)  # fmt: skip
         tape = _run(function, schema, found, script, sample=_sample(schema, seed, 0))
         runs += 1

@@ -20,6 +20,7 @@ from dpverdict.audit.tracing.rules.operations import refuse
 
 _ARGMAX: Final = np.argmax
 _ARGMIN: Final = np.argmin
+_WHERE: Final = np.where
 """As they are when nothing is replaced."""
 MOST_OPTIONS: Final = 12
 """Of a choice, of which each is run."""
@@ -125,7 +126,11 @@ class Released:
             return Released(self._dpv_tape, np.argmax(self._dpv_value), options=int(np.size(self._dpv_value)))
         if function in (_ARGMAX, _ARGMIN) and len(args) == 1 and not kwargs:
             return Released(self._dpv_tape, function(plain(self)), options=int(np.size(self._dpv_value)))
-        return _called(self._dpv_tape, function.__name__, function, args, kwargs, loose=_any_loose(args))
+        loose = _any_loose(args)
+        if function is _WHERE and len(args) == 3 and not loose:  # one of two values at each place: as many as before
+            _apart_from_data(args, kwargs)
+            return made(self._dpv_tape, function(*plain(args)))
+        return _called(self._dpv_tape, function.__name__, function, args, kwargs, loose=loose)
 
     def __getitem__(self, key: Any) -> Any:
         _apart_from_data((key,), {})

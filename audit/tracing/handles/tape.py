@@ -91,6 +91,7 @@ class RunTape:
         self.refused: str | None = None
         self.left: str | None = None
         self.decided: Final[list[int]] = []
+        self.decided_at: str = ""
         self._script: Final = tuple(script)
         self._known: Final[dict[object, int]] = {}
         self._before = before
@@ -308,6 +309,7 @@ class RunTape:
         """The answer to a decision on a noised value, of so many: 0, 1, ..."""
         self.left = self.left or f"a decision on a noisy value ({self.line()})"
         self.decided.append(options)
+        self.decided_at = self.line()
         return self._script[len(self.decided) - 1] if len(self.decided) <= len(self._script) else 0
 
     def leave(self, how: str) -> None:

@@ -517,9 +517,10 @@ def fill(setting: Setting, operands: Sequence[TracedOperand], given: Mapping[str
     fact, value = operands[0].fact, operands[1].value
     assert isinstance(fact, Rows)
     if not _is_number(fact):
-        if fact.values is None or np.asarray(value).dtype.kind not in "OSU":
-            refuse("texts filled", "leave the missing ones out: dropna()")
-        return replace(fact, missing=np.zeros(fact.shape, dtype=np.bool_), values=(*fact.values, value))
+        label = np.asarray(value)
+        if fact.values is None or label.dtype.kind not in "OSU" or label.size != 1:
+            refuse("texts filled", "fill them with a text, or leave the missing ones out: dropna()")
+        return replace(fact, missing=np.zeros(fact.shape, dtype=np.bool_), values=(*fact.values, label.item()))
     filled = bounds.hull(interval_of(fact), bounds.constant(value))
     low = np.where(fact.missing, filled.low, fact.low)
     high = np.where(fact.missing, filled.high, fact.high)

@@ -153,6 +153,7 @@ def _pairs(schema: TableSchema, seed: int) -> Iterator[tuple[list[dict[str, Any]
     bases = [[_tamed(schema.random_record(rng)) for _ in range(min(size, 60))] for _ in range(2)]
     bases.append([extremes[-1]] * min(size, 60))
     bases.append([extremes[0]] * min(size, 60))
+    alone = [([one], [], f"{in_words(one)} alone, and no record") for one in extremes[:4]]
     for i, record in enumerate(extremes[: MOST_PAIRS * 2]):
         base = bases[i % 2]
         if replace:
@@ -165,9 +166,10 @@ def _pairs(schema: TableSchema, seed: int) -> Iterator[tuple[list[dict[str, Any]
             if i < 4:
                 same = bases[2 + i % 2]
                 yield [*same, record], same, f"with and without {in_words(record)}"
+            if i == min(2, len(extremes) - 1):  # what is done with no record at all is often done without noise
+                yield from alone[:2]
     if not replace:
-        for record in extremes[:4]:
-            yield [record], [], f"{in_words(record)} alone, and no record"
+        yield from alone[2:]
 
 
 def _at_thresholds(
@@ -179,8 +181,10 @@ def _at_thresholds(
     constants = [one for code in reach(function).codes for one in code.co_consts]
     sizes = sorted({one for one in constants if type(one) is int and 3 <= one <= 200})[:3]
     for size in sizes:
-        for record in [_tamed(one) for one in schema.extreme_records()[:4]]:
+        for i, record in enumerate([_tamed(one) for one in schema.extreme_records()[:4]]):
             yield [record] * size, [record] * (size - 1), f"{size} times, or once less, {in_words(record)}"
+            if i < 2:  # "n > 5" turns between 5 and 6
+                yield [record] * (size + 1), [record] * size, f"{size + 1} times, or once less, {in_words(record)}"
 
 
 def _tamed(record: Mapping[str, Any]) -> dict[str, Any]:

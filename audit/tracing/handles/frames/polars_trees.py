@@ -153,7 +153,9 @@ class Tree:
     def _whole(self, value: Any) -> Any:
         """A value in which nothing is missing."""
         if is_rows(value) and gaps(value):
-            self._no("a nullable column", "fill it first: .fill_null(0), and of floats .fill_null(0).fill_nan(0)")
+            texts = getattr(fact_of(value), "values", None) is not None
+            self._no("a nullable column", 'fill it first: .fill_null("missing")' if texts else
+                     "fill it first: .fill_null(0), and of floats .fill_null(0).fill_nan(0)")  # fmt: skip
         return value
 
     def _mask(self, value: Any) -> FollowedArray:
