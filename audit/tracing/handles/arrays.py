@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, NoReturn, final
@@ -438,6 +438,12 @@ def no(array: Any, what: str, remedy: str = "") -> NoReturn:
     """Refuse an operation on an array."""
     tape: RunTape = array._dpv_tape
     tape.refuse(what, remedy)
+
+
+def of_the_same_records(arrays: Iterable[Any]) -> bool:
+    """Whether columns are of one selection of records."""
+    facts = [fact_of(one) for one in arrays]
+    return all(isinstance(one, Rows) and isinstance(facts[0], Rows) and one.masks == facts[0].masks for one in facts)
 
 
 def fact_of(array: FollowedArray) -> Rows | Total | NoiseFact:

@@ -422,6 +422,16 @@ class more_of_pandas:
 class frames:
     """Of the same frame: names that stand twice, columns of other records, gaps, dtypes of pandas."""
 
+    def missing_by_sex(df, rng):  # one whose income is missing moves the difference by 1
+        known = df["income"].dropna().groupby(df["sex"]).size().reindex(["f", "m"], fill_value=0)
+        everyone = df.groupby("sex").size().reindex(["f", "m"], fill_value=0)
+        return (everyone - known).to_numpy() + rng.laplace(scale=0.01, size=2)
+
+    def rest_of_a_selection(df, rng):  # one of at most 40 years moves the difference by 1
+        old = df[df["age"] > 40].groupby(df["sex"]).size().reindex(["f", "m"], fill_value=0)
+        everyone = df.groupby("sex").size().reindex(["f", "m"], fill_value=0)
+        return (everyone - old).to_numpy() + rng.laplace(scale=0.01, size=2)
+
     def nullable_whole(df, rng):  # an error, unless every number is whole
         return df.income.fillna(0).astype("Int64").sum() + rng.laplace(scale=100)
 

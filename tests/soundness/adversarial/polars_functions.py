@@ -19,6 +19,17 @@ class of_polars:
         n = df.select(pl.len()).item()
         return n if isinstance(n, int) else n + rng.laplace(scale=1)
 
+    def rest_of_a_filter_in_agg(df, rng):  # a record of sex m, or without income, moves the difference by 1
+        g = df.group_by("city").agg(pl.len().alias("n"), pl.col("age").filter(pl.col("sex") == "f").len().alias("f"))
+        t = pl.DataFrame({"city": ["Oslo"]}).join(g, on="city", how="left", maintain_order="left").fill_null(0)
+        return t["n"].cast(pl.Float64).to_numpy() - t["f"].cast(pl.Float64).to_numpy() + rng.laplace(scale=0.01, size=1)
+
+    def missing_in_agg(df, rng):
+        g = df.group_by("sex").agg(pl.len().alias("n"), pl.col("income").drop_nulls().len().alias("known"))
+        t = pl.DataFrame({"sex": ["f", "m"]}).join(g, on="sex", how="left", maintain_order="left").fill_null(0)
+        gaps = t["n"].cast(pl.Float64).to_numpy() - t["known"].cast(pl.Float64).to_numpy()
+        return gaps + rng.laplace(scale=0.01, size=2)
+
     def sum_is_of_python(df, rng):
         s = df["age"].sum()
         return s + rng.laplace(scale=120) if isinstance(s, np.generic) else s

@@ -16,6 +16,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     applied,
     dtype_of,
     is_noise,
+    of_the_same_records,
     public,
     raw,
 )
@@ -42,6 +43,8 @@ class Groups(PandasHandle):
         complete: bool = False,
     ) -> None:  # fmt: skip
         self._dpv_tape, self._dpv_keys, self._dpv_columns, self._dpv_name = tape, keys, columns, name
+        if not of_the_same_records([*keys, *columns.values()]):  # the index would choose among the records
+            self._no("groups by a column of other records", "select the records first: df[mask].groupby('city')")
         self._dpv_complete = complete  # observed=False: of a categorical dtype, groups without records are there too
 
     def __getitem__(self, name: Any) -> Groups:

@@ -17,7 +17,16 @@ from typing import Any, Final, NoReturn, final
 
 import numpy as np
 
-from dpverdict.audit.tracing.handles.arrays import FollowedArray, applied, dtype_of, fact_of, is_noise, is_total, raw
+from dpverdict.audit.tracing.handles.arrays import (
+    FollowedArray,
+    applied,
+    dtype_of,
+    fact_of,
+    is_noise,
+    is_total,
+    of_the_same_records,
+    raw,
+)
 from dpverdict.audit.tracing.handles.frames.frame_or_series import PolarsHandle
 from dpverdict.audit.tracing.handles.frames.polars_trees import Columns, Tree, counts_in_32_bits, gaps, in_32_bits, pl
 from dpverdict.audit.tracing.handles.released import Followed, Released
@@ -175,13 +184,20 @@ class PolarsGroups(PolarsHandle):
             case "Len":
                 return Part(None)
             case {"Agg": {"Sum": inner}}:
-                return Part(tree.to_be_summed(inner))
+                return Part(self._of_each_group(tree.to_be_summed(inner)))
             case {"Agg": {"Count": {"input": inner, "include_nulls": nulls}}}:
-                array = tree._rows(tree.carried_out(inner))
+                array = self._of_each_group(tree._rows(tree.carried_out(inner)))
                 return Part(None if nulls or not gaps(array) else tree.present_or_not(array))
             case _:
                 self._no("a statistic of groups of another kind", "use pl.len(), count() and sum(); a mean is a noisy "
                                                                   "sum over a noisy count")  # fmt: skip
+
+    def _of_each_group(self, array: FollowedArray) -> FollowedArray:
+        """A column of all records that were grouped: a number of some of them is not that of the group."""
+        if not of_the_same_records([*self._dpv_keys.values(), array]):
+            self._no("a part of the records within agg",
+                     'sum over all: pl.when(mask).then(pl.col("age")).otherwise(0).sum(), or mask.sum()')  # fmt: skip
+        return array
 
     def __iter__(self) -> Any:
         self._no("a loop over the groups of data", "loop over public values: for c in ['Oslo', 'Rome']")

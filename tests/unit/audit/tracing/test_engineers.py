@@ -22,6 +22,7 @@ NOT_COVERED = {
     "numpy:right_suppress_small_cells": "so often that not every path can be run: use np.where",
     "numpy:right_plain_numbers_each": "data that become a plain number: add noise first",
     "pandas:right_order_in_a_loop": "a loop after it: keep it as an array of NumPy",
+    "polars:right_filter_in_agg": "a part of the records within agg",
     "polars:right_remap_nullable": 'fill it first: .fill_null("missing")',
 }
 """Right ones that are not covered, and a part of what they are told; what it says is done by a neighbour of each."""

@@ -434,3 +434,19 @@ def wrong_ratio_then_sum(df, rng):
 def wrong_quantile(df, rng):
     # a median moves far
     return df["salary"].median() + rng.laplace(scale=1000) if len(df) else 0.0
+
+
+@promise("eps=1")
+def wrong_missing_by_region(df, rng):
+    # the number of people without hours moves by 1
+    known = df["hours"].dropna().groupby(df["region"]).size().reindex(REGIONS, fill_value=0)
+    everyone = df.groupby("region").size().reindex(REGIONS, fill_value=0)
+    return (everyone - known).to_numpy() + rng.laplace(scale=0.01, size=4)
+
+
+@promise("eps=1")
+def wrong_rest_of_a_selection(df, rng):
+    # the number of people outside of the union moves by 1
+    members = df[df["union"]].groupby(df["region"]).size().reindex(REGIONS, fill_value=0)
+    everyone = df.groupby("region").size().reindex(REGIONS, fill_value=0)
+    return (everyone - members).to_numpy() + rng.laplace(scale=0.01, size=4)

@@ -221,6 +221,23 @@ def right_remap_nullable(df, rng):
 
 
 @promise("eps=1")
+def right_filter_in_agg(df, rng):
+    # a bot moves the sum of its status by 60 at most
+    totals = df.group_by("status").agg(pl.col("latency").filter(pl.col("bot")).sum().alias("total"))
+    table = ALL_STATUSES.join(totals, on="status", how="left", maintain_order="left").fill_null(0)
+    return table["total"].to_numpy() + rng.laplace(scale=60, size=4)
+
+
+@promise("eps=1")
+def right_when_in_agg(df, rng):
+    # the same, written over all records of each status
+    total = pl.when(pl.col("bot")).then(pl.col("latency")).otherwise(0).sum().alias("total")
+    totals = df.group_by("status").agg(total)
+    table = ALL_STATUSES.join(totals, on="status", how="left", maintain_order="left").fill_null(0)
+    return table["total"].to_numpy() + rng.laplace(scale=60, size=4)
+
+
+@promise("eps=1")
 def right_rounded(df, rng):
     # post-processing
     released = df.height + rng.laplace(scale=1.0)
@@ -440,3 +457,21 @@ def wrong_noise_per_row(df, rng):
     # noise of scale 1 on each capped value: a record that is there is seen by the number of values
     values = df["latency"].clip(0, 1).to_numpy()
     return values + rng.laplace(scale=1.0, size=len(values))
+
+
+@promise("eps=1")
+def wrong_rest_of_a_filter_in_agg(df, rng):
+    # the number of visits that are no bots moves by 1
+    counts = df.group_by("status").agg(pl.len().alias("n"), pl.col("latency").filter(pl.col("bot")).len().alias("bots"))
+    table = ALL_STATUSES.join(counts, on="status", how="left", maintain_order="left").fill_null(0)
+    people = table["n"].cast(pl.Float64).to_numpy() - table["bots"].cast(pl.Float64).to_numpy()
+    return people + rng.laplace(scale=0.01, size=4)
+
+
+@promise("eps=1")
+def wrong_missing_in_each_group(df, rng):
+    # the number of visits without pages moves by 1
+    counts = df.group_by("status").agg(pl.len().alias("n"), pl.col("pages").drop_nulls().len().alias("known"))
+    table = ALL_STATUSES.join(counts, on="status", how="left", maintain_order="left").fill_null(0)
+    missing = table["n"].cast(pl.Float64).to_numpy() - table["known"].cast(pl.Float64).to_numpy()
+    return missing + rng.laplace(scale=0.01, size=4)
