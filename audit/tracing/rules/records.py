@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
@@ -21,7 +21,7 @@ _MOST_LISTED: Final = 1000
 """Whole numbers that are looked up one by one in a dictionary."""
 _STAYING: Final = ("maximum", "minimum", "fmax", "fmin", "positive", "sign")
 """Functions that give one of their arguments, or a sign: an integer of a dtype stays one."""
-COMPARED: Final = {
+COMPARED: Final[Mapping[str, Callable[[float], Cell]]] = {
     "less": lambda c: Cell(high=c, high_closed=False),
     "less_equal": lambda c: Cell(high=c),
     "greater": lambda c: Cell(low=c, low_closed=False),
