@@ -12,7 +12,7 @@ from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.tracing import run
 from dpverdict.audit.tracing.certify import certify_function
 from dpverdict.audit.tracing.handles import draws, functions, released, tape
-from dpverdict.audit.tracing.handles.frames import frames
+from dpverdict.audit.tracing.handles.frames import frames, groups, polars_groups
 from dpverdict.audit.tracing.rules import records
 from dpverdict.audit.tracing.source import reach
 
@@ -91,6 +91,8 @@ def none_of_them(*args: Any, **given: Any) -> Any:
 
 
 PLANTED = {
+    "frames:rest_of_a_selection": [(groups, "of_the_same_records", lambda columns: True)],
+    "of_polars:rest_of_a_filter_in_agg": [(polars_groups, "of_the_same_records", lambda columns: True)],
     "memories:on_a_module": [(reach, "_changed", nothing)],
     "memories:in_a_deque": [(run, "fingerprint", nothing)],
     "outcomes:attribute_of_a_list": [(run, "_beside", none_of_them)],
