@@ -153,7 +153,8 @@ def _pairs(schema: TableSchema, seed: int) -> Iterator[tuple[list[dict[str, Any]
     bases = [[_tamed(schema.random_record(rng)) for _ in range(min(size, 60))] for _ in range(2)]
     bases.append([extremes[-1]] * min(size, 60))
     bases.append([extremes[0]] * min(size, 60))
-    alone: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [([one], [], f"{in_words(one)} alone, and no record") for one in extremes[:4]]
+    nothing: list[dict[str, Any]] = []
+    alone = [([one], nothing, f"{in_words(one)} alone, and no record") for one in extremes[:4]]
     for i, record in enumerate(extremes[: MOST_PAIRS * 2]):
         base = bases[i % 2]
         if replace:
