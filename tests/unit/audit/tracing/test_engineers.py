@@ -46,6 +46,13 @@ def schemas() -> dict[tuple[str, str], TableSchema]:
 
 
 FUNCTIONS, SCHEMAS = functions(), schemas()
+
+
+def some(names: list[str]) -> list[Any]:
+    """All of them, of which the default run takes one in three."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if i % 3 else []) for i, name in enumerate(names)]
+
+
 RIGHT = [name for name in FUNCTIONS if ":right_" in name]
 WRONG = [name for name in FUNCTIONS if ":wrong_" in name]
 
@@ -56,7 +63,7 @@ def verdict_on(name: str, *, claim: str | None = None) -> Any:
     return certify_function(function, claim or function.claim, schema=schema, search=0)
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", some(RIGHT))
 def test_a_right_function_is_certified(name: str) -> None:
     verdict = verdict_on(name)
     if name in NOT_COVERED:
@@ -68,7 +75,7 @@ def test_a_right_function_is_certified(name: str) -> None:
     assert "derived again" in check_certificate(verdict.certificate)
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", some(WRONG))
 def test_a_wrong_function_is_not_certified(name: str) -> None:
     verdict = verdict_on(name)
     assert verdict.status is Status.INCONCLUSIVE
