@@ -29,8 +29,9 @@ class InvalidValue(DpverdictError, ValueError):
         self.requirement = requirement
         self.remedy = remedy
         missing = value is None and requirement.startswith("given")
-        shown = name if missing else f"{name}={_value_in_one_line(value)}"
-        super().__init__(f"{shown} must be {requirement}: {remedy}")
+        self.shown = "" if missing else _value_in_one_line(value)
+        given = name if missing else f"{name}={self.shown}"
+        super().__init__(f"{given} must be {requirement}: {remedy}")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.name, _value_to_send(self.value), self.requirement, self.remedy)

@@ -51,7 +51,8 @@ def in_words_of_the_line(error: DpverdictError, arguments: Sequence[str]) -> str
     invalid = error if isinstance(error, InvalidValue) else error.__cause__
     if not isinstance(invalid, InvalidValue) or str(invalid) != message or not invalid.name.isidentifier():
         return message
-    name, value, requirement, option = invalid.name, str(invalid.value), invalid.requirement, option_for(invalid.name)
+    name, requirement, option = invalid.name, invalid.requirement, option_for(invalid.name)
+    value = invalid.value if isinstance(invalid.value, str) else invalid.shown
     if invalid.value is None:
         if requirement.startswith("given"):
             known = f"add {option}" in invalid.remedy or _of_a_mechanism(name, arguments)
