@@ -409,7 +409,7 @@ def _leave_out(request: Request, why: str, *names: str) -> None:
 def _check_black_box(request: Request) -> None:
     examples = {
         "neighbours": "a .npz file with the arrays dataset and neighbour; or --data with a table, in which they are "
-        "searched (extremes, gaps, rare categories), or --search binary:20, in records that are made, with "
+        "searched (extremes, gaps, rare categories), or --search binary:20, in made-up records, with "
         "--adjacency; or --schema, for every pair",
         "claim": '"mu=1"',
     }
