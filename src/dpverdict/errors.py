@@ -29,7 +29,7 @@ class InvalidValue(DpverdictError, ValueError):
         self.requirement = requirement
         self.remedy = remedy
         missing = value is None and requirement.startswith("given")
-        self.shown = "" if missing else _value_in_one_line(value)
+        self.shown: str = "" if missing else _value_in_one_line(value)
         given = name if missing else f"{name}={self.shown}"
         super().__init__(f"{given} must be {requirement}: {remedy}")
 
