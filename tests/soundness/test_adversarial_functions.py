@@ -113,7 +113,7 @@ PLANTED = {
     "of_python:piecewise": [(released, "_calls_back", nothing)],
     "of_python:slice_by_noise": [(tape, "data_beside", nothing)],
     "of_python:dictionary_by_text": [(tape, "data_beside", nothing)],
-    "frames:column_of_a_selection": [(frames, "rows_of", nothing)],
+    "frames:column_of_a_selection": [(frames, "of_the_same_records", lambda columns: True)],
     "frames:columns_twice": [(frames.FollowedFrame, "_names_differ", nothing)],
 }
 """Functions that are certified where a part of what finds them is taken away."""

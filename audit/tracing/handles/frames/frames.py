@@ -24,6 +24,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     is_total,
     known_length,
     length_of,
+    of_the_same_records,
     settled,
 )
 from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE
@@ -41,7 +42,6 @@ from dpverdict.audit.tracing.handles.frames.series import (
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import RunTape
-from dpverdict.audit.tracing.rules.facts import Rows
 
 _COMPARE: Final[dict[Any, Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq,
@@ -188,7 +188,7 @@ class FollowedFrame(PandasHandle):
                 self._no("a column with other labels than the frame", "make it of columns of this frame")
             value = value._dpv_arr
         if isinstance(value, FollowedArray) and is_rows(value):
-            if rows_of(value) != rows_of(self._first()):
+            if not of_the_same_records([value, self._first()]):
                 self._no("a column of other records than the frame, which pandas fills with gaps, or refuses",
                          "select the records of the whole frame: df = df[mask]")  # fmt: skip
             return value
@@ -488,12 +488,6 @@ class FollowedFrame(PandasHandle):
         if name.startswith("_") or not hasattr(pd.DataFrame, name):
             raise AttributeError(name)
         self._no(f".{name} of a frame of data", INSTEAD.get(name, SEE))
-
-
-def rows_of(array: FollowedArray) -> Any:
-    """Which records an array has: those that its masks select."""
-    fact = fact_of(array)
-    return fact.masks if isinstance(fact, Rows) else None
 
 
 class _Index:

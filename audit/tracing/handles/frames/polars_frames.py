@@ -22,6 +22,7 @@ from dpverdict.audit.tracing.handles.arrays import (
     is_total,
     known_length,
     length_of,
+    of_the_same_records,
     raw,
 )
 from dpverdict.audit.tracing.handles.frames.frame_or_series import INSTEAD, SEE, PolarsHandle
@@ -39,7 +40,6 @@ from dpverdict.audit.tracing.handles.frames.polars_trees import (
 from dpverdict.audit.tracing.handles.functions import selected
 from dpverdict.audit.tracing.handles.released import Followed, Released
 from dpverdict.audit.tracing.handles.tape import RunTape
-from dpverdict.audit.tracing.rules.facts import Rows
 from dpverdict.audit.tracing.rules.operations import refuse
 
 
@@ -85,8 +85,7 @@ class PolarsFrame(PolarsHandle):
             else:
                 expression = one if isinstance(one, pl.Expr) else pl.col(one) if isinstance(one, str) else pl.lit(one)
                 found[name] = tree.of(expression)[1]
-        if len({fact.masks for one in found.values() if isinstance(one, FollowedArray)
-                and isinstance(fact := fact_of(one), Rows)}) > 1:  # fmt: skip
+        if not of_the_same_records([one for one in found.values() if is_rows(one)]):
             self._no("columns of different selections of records together, which polars refuses by their lengths",
                      "select the same records of each: df.filter(...)")  # fmt: skip
         return found
@@ -192,11 +191,10 @@ class PolarsFrame(PolarsHandle):
         if any(is_total(one) for one in found.values()):
             self._no("a statistic in a column, so that a record meets all others", "use public numbers")
         whole: dict[str, Any] = {}
-        own = fact_of(self._tree()._any())
+        own = self._tree()._any()
         for name, one in found.items():
             if isinstance(one, FollowedArray):
-                fact = fact_of(one)
-                if isinstance(own, Rows) and isinstance(fact, Rows) and own.masks != fact.masks:
+                if is_rows(own) and is_rows(one) and not of_the_same_records([own, one]):
                     self._no("a column of other records than the frame, which polars refuses by its length",
                              "select the records of the whole frame: df.filter(...)")  # fmt: skip
                 whole[name] = one

@@ -153,9 +153,7 @@ class FollowedSeries(PandasHandle, np.lib.mixins.NDArrayOperatorsMixin):
         index = shared_labels(self._dpv_tape, args)
         found = function(*unwrapped(settled(args)), **unwrapped(settled(given)))
         if isinstance(found, FollowedArray | Released) and _fits(found, index, self._dpv_arr):
-            return (
-                series_of(found, index, self.name) if function in (np.clip, np.round) else found
-            )  # np.where: an array
+            return series_of(found, index, self.name) if function in (np.clip, np.round) else found  # a plain array
         return found
 
     def __getitem__(self, key: Any) -> Any:
