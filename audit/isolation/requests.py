@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from dpverdict.audit.isolation.process import Limits, run_isolated
-from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, invalid_value_sent
+from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, raise_error_sent
 
 
 class Answer(Protocol):
@@ -50,8 +50,7 @@ def answer_of(
         DpverdictError: it cannot be carried out, did not finish, or sent something else.
     """
     answer = run_isolated(entry, request, what=what, limits=limits)
-    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise failed(answer["error"]) from invalid_value_sent(answer)
+    raise_error_sent(answer, failed)
     try:
         if not isinstance(answer, dict):
             raise ValueError(f"it is not {kind}")

@@ -34,7 +34,7 @@ from dpverdict.errors import (
     MechanismFailure,
     error_to_send,
     in_one_line,
-    invalid_value_sent,
+    raise_error_sent,
 )
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 from dpverdict.mechanisms.core.neighbours import adjacency_name
@@ -185,8 +185,7 @@ def calibrated_function(function: str, schema: str, claim: str) -> NeededNoise:
     sent = {"function": function, "schema": schema, "claim": claim}
     answer = run_isolated(CALIBRATION, sent, what=function, limits=NO_LIMITS)
     assert isinstance(answer, dict)
-    if isinstance(answer.get("error"), str):
-        raise CalibrationFailed(answer["error"]) from invalid_value_sent(answer)
+    raise_error_sent(answer, CalibrationFailed)
     found: dict[str, Any] = answer
     lines = tuple(NeededScale(**one) for one in found.pop("lines"))
     observed = tuple(found.pop("observed"))

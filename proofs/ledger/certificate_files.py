@@ -25,7 +25,7 @@ from dpverdict.errors import (
     MechanismFailure,
     error_to_send,
     in_one_line,
-    invalid_value_sent,
+    raise_error_sent,
 )
 from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificates import FORMAT, seal
@@ -145,8 +145,7 @@ def checked(path: Path, limits: Limits = NO_LIMITS, *, with_documents: bool = Fa
         remedy = "give --timeout more seconds, or more --memory; a certificate of dpverdict takes less than a minute"
         problem = failure.problem.replace("before the audit was finished", "before the check was finished")
         raise CheckUnfinished(f"the check of {path} {problem}, so nothing is known of it: {remedy}") from None
-    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise AuditFailed(answer["error"]) from invalid_value_sent(answer)
+    raise_error_sent(answer, AuditFailed)
     found: Any = answer
     refused = tuple((str(name), str(reason)) for name, reason in found["refused"])
     proved = tuple(map(str, found["proved"]))

@@ -17,7 +17,7 @@ from dpverdict.audit.isolation.provenance import Recorder
 from dpverdict.audit.runs.finished_audit import console_facts, printed
 from dpverdict.audit.runs.subprocesses.audit import AuditFailed, engine_fields, telling
 from dpverdict.audit.trials.engines import chosen_engine
-from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, invalid_value_sent
+from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, raise_error_sent
 from dpverdict.numerics.stages import watched_by
 from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.rooms import rooms
@@ -94,8 +94,7 @@ def _proved_apart(request: Proof, faces: WantedProofFaces, limits: Limits, progr
     sent["engine"] = engine_fields()
     told = None if progress is None else telling(progress)
     answer = run_isolated(ENTRY, sent, what=what, limits=limits, told=told)
-    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise AuditFailed(answer["error"]) from invalid_value_sent(answer)
+    raise_error_sent(answer, AuditFailed)
     return _proved_of(answer, what)
 
 

@@ -6,7 +6,7 @@ attributes, so that a program can read them. An error raised in a worker process
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import final
@@ -63,6 +63,17 @@ def invalid_value_sent(sent: Mapping[str, object]) -> InvalidValue | None:
     if not (isinstance(name, str) and isinstance(requirement, str) and isinstance(remedy, str)):
         return None
     return InvalidValue(name, _Shown(shown) if isinstance(shown, str) else sent.get("value"), requirement, remedy)
+
+
+def raise_error_sent(answer: object, failed: Callable[[str], DpverdictError]) -> None:
+    """Raise the error that another process sent in place of an answer; its cause is the `InvalidValue` of that process.
+
+    Args:
+        answer: of the process; of anything but an error nothing is raised.
+        failed: makes what is raised from the message.
+    """
+    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
+        raise failed(answer["error"]) from invalid_value_sent(answer)
 
 
 class PrecisionExhausted(DpverdictError, ArithmeticError):

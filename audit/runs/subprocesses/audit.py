@@ -22,7 +22,7 @@ from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.audit.trials.catalogue import ZOO
 from dpverdict.audit.trials.engines import DaskCluster, Processes, current_engine
 from dpverdict.audit.trials.journal import journalled_in
-from dpverdict.errors import DpverdictError, invalid_value_sent
+from dpverdict.errors import DpverdictError, raise_error_sent
 from dpverdict.numerics.stages import begin_stage
 
 ENTRY: Final = "dpverdict.audit.runs.subprocesses.work:work"
@@ -95,8 +95,7 @@ def audit_in_subprocess(
         if stages:
             interrupt.add_note(f"{stages[-1]}; nothing is tested yet. In a plan the search would go on where it was")
         raise
-    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise AuditFailed(answer["error"]) from invalid_value_sent(answer)
+    raise_error_sent(answer, AuditFailed)
     found = read_finished_audit(answer, what)
     if isinstance(request, Request) and request.followed:
         must_be_certified(found.fields, found.certificate, request)

@@ -13,7 +13,7 @@ from dpverdict.audit.runs.replay import Replay, replay_from_request
 from dpverdict.audit.runs.subprocesses.audit import AuditFailed, engine_fields
 from dpverdict.audit.trials.catalogue import names_foreign_code
 from dpverdict.audit.trials.engines import chosen_engine
-from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, invalid_value_sent
+from dpverdict.errors import DpverdictError, MechanismFailure, error_to_send, in_one_line, raise_error_sent
 from dpverdict.mechanisms.core.guarantees import parse_guarantee
 
 ENTRY: Final = "dpverdict.audit.runs.subprocesses.replay:work"
@@ -32,8 +32,7 @@ def replay_in_subprocess(document: Mapping[str, Any], limits: Limits = NO_LIMITS
     what = str(words["mechanism"] or named)
     sent = {"document": dict(document), "words": words, "engine": engine_fields()}
     answer = run_isolated(ENTRY, sent, what=what, limits=limits)
-    if isinstance(answer, dict) and isinstance(answer.get("error"), str):
-        raise AuditFailed(answer["error"]) from invalid_value_sent(answer)
+    raise_error_sent(answer, AuditFailed)
     return _replay_of(answer, what)
 
 
