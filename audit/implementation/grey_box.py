@@ -115,7 +115,8 @@ def _all_checks(mechanism: AnyMechanism, dataset: Any, neighbour: Any, seed: int
     yield _check_own_generator(*moved)
     fresh, few_seen = _check_fresh_noise(run, first, dataset, seed)
     yield _excuse_chance(fresh, lattice or (likely and few_seen))
-    yield _excuse_chance(_check_separate_coordinates(run, dataset, seed), lattice)
+    separate, few_seen = _check_separate_coordinates(run, dataset, seed)
+    yield _excuse_chance(separate, lattice or (likely and few_seen))
     yield _check_shape(first, run(neighbour, np.random.default_rng(seed)))
     order = "the order of the records does not show"
     if not repeats:
@@ -178,8 +179,6 @@ def _may_be_chance(run: Run, first: Batch, dataset: Any, neighbour: Any, seed: i
     They are not where the two datasets have one output each, and another one. Of a mechanism that keeps eps = 1 no two
     outcomes are likelier than e / (1 + e) both, so that 26 releases on each side do so with probability 1e-7 at most.
     """
-    if not _has_few_values(first):
-        return False
     there = run(neighbour, np.random.default_rng(seed))
     if same_batches(first, there):
         return True
@@ -189,13 +188,6 @@ def _may_be_chance(run: Run, first: Batch, dataset: Any, neighbour: Any, seed: i
         for held, side in ((first, dataset), (there, neighbour))
         for one in more
     )
-
-
-def _has_few_values(outputs: Batch) -> bool:
-    """Whether outcomes hold whole numbers, texts and truth values only: one of them may be likely."""
-    if not isinstance(outputs, OutcomeRows):
-        return bool(np.all(outputs == np.round(outputs)))
-    return all(bool(np.all(block == np.round(block))) for row in outputs.rows for block in row.numbers.values())
 
 
 def _moved_generators(run: Run, dataset: Any, seed: int) -> tuple[bool, bool, bool]:
@@ -230,16 +222,8 @@ def _legacy_state() -> str:
 
 
 def _check_fresh_noise(run: Run, outputs: Batch, dataset: Any, seed: int) -> tuple[GreyBoxFinding, bool]:
-    """Whether two releases from one generator differ; if not, whether too few outcomes were seen to tell.
-
-    Of few values, pairs from 24 more seeds are looked at. Independent releases are equal in all 25 pairs, five or more
-    of which have another outcome than most have, with probability 1e-6 at most, whatever their law.
-    """
-    shared, few = _are_equal(outputs), False
-    if shared and _has_few_values(outputs):
-        pairs = [outputs, *(run(dataset, np.random.default_rng([seed, i])) for i in range(1, 25))]
-        shared = all(_are_equal(pair) for pair in pairs)
-        few = min(sum(not same_batches(one, pair) for pair in pairs) for one in pairs) < 5
+    """Whether two releases from one generator differ; if not, whether too few outcomes were seen to tell."""
+    shared, few = _always(_are_equal, outputs, run, dataset, seed)
     found = GreyBoxFinding(
         name="every release has noise of its own",
         holds=not shared,
@@ -249,29 +233,48 @@ def _check_fresh_noise(run: Run, outputs: Batch, dataset: Any, seed: int) -> tup
     return found, few
 
 
+def _always(equal: Callable[[Batch], bool], outputs: Batch, run: Run, dataset: Any, seed: int) -> tuple[bool, bool]:
+    """Whether two parts of what is released are equal, also with 24 more seeds; and whether too few outcomes were seen.
+
+    Parts that are independent are equal 25 times, five or more of which have another outcome than most have, with
+    probability 1e-6 at most, whatever their laws.
+    """
+    if not equal(outputs):
+        return False, False
+    seen = [outputs, *(run(dataset, np.random.default_rng([seed, i])) for i in range(1, 25))]
+    few = min(sum(not same_batches(one, other) for other in seen) for one in seen) < 5
+    return all(equal(one) for one in seen), few
+
+
 def _are_equal(outputs: Batch) -> bool:
     one, other = rows_of(outputs)
     return bool(one.same_as(other))
 
 
-def _check_separate_coordinates(run: Run, dataset: Any, seed: int) -> GreyBoxFinding:
+def _have_equal_coordinates(outputs: Batch) -> bool:
+    return not isinstance(outputs, OutcomeRows) and len(outputs[0]) > 1 and bool((outputs == outputs[:, :1]).all())
+
+
+def _check_separate_coordinates(run: Run, dataset: Any, seed: int) -> tuple[GreyBoxFinding, bool]:
     """On zeros the true answers of most mechanisms are equal, so equal outputs mean one noise for all coordinates."""
     name = "coordinates have noise of their own"
     if not isinstance(dataset, np.ndarray) or dataset.dtype.kind not in "biuf":
-        return _not_checked(name, "the dataset is no array of numbers")
-    outputs: Batch = OutcomeRows(())
+        return _not_checked(name, "the dataset is no array of numbers"), False
+    zeros, outputs = held_safe(np.zeros_like(dataset)), OutcomeRows(())
+    equal, few = False, False
     with contextlib.suppress(MechanismFailure):
-        outputs = run(held_safe(np.zeros_like(dataset)), np.random.default_rng(seed))
+        outputs = run(zeros, np.random.default_rng(seed))
+        equal, few = _always(_have_equal_coordinates, outputs, run, zeros, seed)
     if isinstance(outputs, OutcomeRows):
-        return _not_checked(name, "records of zeros are outside the domain, or the outcome is no array of numbers")
-    equal = len(outputs[0]) > 1 and bool((outputs[0] == outputs[0, 0]).all())
+        return _not_checked(name, "records of zeros are outside the domain, or the outcome is no array of numbers"), few
     seen = "on records of zeros all coordinates are equal: they share one noise" if equal else "coordinates differ"
-    return GreyBoxFinding(
+    found = GreyBoxFinding(
         name=name,
         holds=not equal,
         seen=seen if len(outputs[0]) > 1 else "one coordinate",
         breaks_privacy=True,
     )
+    return found, few
 
 
 def _check_shape(first: Batch, other: Batch) -> GreyBoxFinding:

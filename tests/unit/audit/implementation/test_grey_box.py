@@ -228,6 +228,24 @@ def test_a_coin_has_noise_of_its_own_in_every_release() -> None:
         assert found[ANOTHER].holds is not False
 
 
+@pytest.mark.parametrize("chance", [0.005, 0.1, 0.5])
+def test_coins_that_fall_alike_have_noise_of_their_own(chance: float) -> None:
+    for seed in range(20):
+        coins = grey_box_checks(lambda x, rng: rng.random(2) < chance, PAIR, seed=seed)  # noqa: B023
+        assert {one.name: one for one in coins}[COORDINATES].holds is not False
+
+
+def test_noise_that_is_cut_off_at_one_value_is_noise() -> None:
+    """Both coordinates, and both releases, are 0.5 in most runs."""
+    for seed in range(20):
+        found = grey_box_checks(lambda x, rng: np.maximum(rng.normal(size=2), 0.5), PAIR, seed=seed)
+        assert not any(one.holds is False and one.breaks_privacy for one in found)
+
+
+def test_one_coin_for_all_coordinates_is_seen() -> None:
+    assert findings(lambda x, rng: np.full(3, rng.random() < 0.5))[COORDINATES].holds is False
+
+
 def test_one_coin_for_all_releases_is_seen() -> None:
     @batched
     def one_coin(dataset: Array, rng: np.random.Generator, trials: int) -> Array:
