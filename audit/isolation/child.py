@@ -58,6 +58,11 @@ def in_a_child(work: Callable[[], R], *, kind: type[R], seconds: float) -> R:
     return found
 
 
+def not_finished_within(seconds: float) -> str:
+    """What is said of work that took longer."""
+    return f"it did not finish within {seconds:g} seconds"
+
+
 def forked() -> int:
     """`os.fork`; a copy that is made here goes on, see `guard.end_forked_copies`."""
     return os.fork()
@@ -76,7 +81,7 @@ def _read(child: int, reading: int, seconds: float) -> bytes:
         while True:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([reading], [], [], left)[0]:
-                raise ChildFailed(f"it did not finish within {seconds:g} seconds")
+                raise ChildFailed(not_finished_within(seconds))
             part = os.read(reading, 1 << 20)
             if not part:
                 return bytes(kept)

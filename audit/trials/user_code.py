@@ -1,7 +1,7 @@
 """Calls of user code: whatever ends one becomes an error of ours, never the end of the audit, and never a verdict.
 
 ``sys.exit``, an interrupt that the code raises by itself and every other ``BaseException`` are told like any exception.
-Only Ctrl-C passes: it is known by its signal.
+Only Ctrl-C passes: it is known by its signal. A call that takes too long is ended by an alarm where that is asked for.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Generator
 from types import FrameType, TracebackType
 from typing import Any, Final, Self, TypeVar, final
@@ -70,6 +71,49 @@ def in_own_error_state(call: Callable[[], R]) -> R:
     """What ``call`` returns, see `own_error_state`."""
     with own_error_state():
         return call()
+
+
+class RanTooLong(BaseException):
+    """The limit of a call has passed. No ``Exception``, so that a function does not catch it with its own."""
+
+
+def alarms_ring_here() -> bool:
+    """Whether `limited` has an effect: in the main thread, of a system with interval timers."""
+    return threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Generator[None]:
+    """Python code is ended by an alarm after ``seconds`` on the clock; code outside Python, when it returns.
+
+    Without effect where `alarms_ring_here` says so. A limit around this one counts on.
+
+    Raises:
+        RanTooLong: the limit has passed.
+    """
+    if not alarms_ring_here():
+        yield
+        return
+    armed, begun = True, time.monotonic()
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if armed:
+            raise RanTooLong
+
+    former = signal.signal(signal.SIGALRM, ring)
+    left, every = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # again, for what catches the first one
+    try:
+        try:
+            yield
+        finally:
+            armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:  # an alarm may have rung before the last lines
+        armed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(1e-3, left - (time.monotonic() - begun)), every)
 
 
 @final

@@ -7,8 +7,10 @@ What is measured here orders the proposals, and is evidence of nothing.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -24,6 +26,7 @@ from dpverdict.audit.tables.proposals import Base, Proposal
 from dpverdict.audit.tables.rows import Received, finished
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome
 from dpverdict.audit.trials.run import AnyMechanism
+from dpverdict.audit.trials.user_code import RanTooLong, limited
 from dpverdict.errors import DpverdictError
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
 
@@ -35,6 +38,9 @@ FAR: Final = 9.0
 ANOTHER_FORM, BROKEN, OTHER_STEPS = 5.0, 2.0, 1.5
 """Sizes of what was seen: an outcome of another form; a loss beyond the claim or a finding, larger by `_grown` of how
 far the outcome moved; other steps of the program. Below them the loss is a share of the claim."""
+LONGER: Final = 20.0
+SHORTEST_LIMIT: Final = 2.0
+"""A run of a neighbour is ended after LONGER times the seconds that tables take, and not before these."""
 WITHIN_STEPS: Final = 0.3
 """By as much at most the size of other steps is larger, of an outcome that moved."""
 
@@ -46,13 +52,15 @@ class Measure:
 
     Attributes:
         number: of the proposal.
-        size: the larger the more telling; see above.
+        size: the larger the more telling, see above; below 0 if nothing was seen.
         followed: whether the tap could follow it.
+        ended: whether its run took far longer than that of its table, and was ended.
     """
 
     number: int
     size: float
     followed: bool
+    ended: bool = False
 
 
 @final
@@ -73,17 +81,33 @@ class Measuring:
         claim: whose loss is looked for.
         received: what the function is given.
         seed: of the draws.
+        run_seconds: that a run takes, as far as it is known: no table is given far longer. 0 before anything was run.
     """
 
-    def __init__(self, mechanism: AnyMechanism, claim: Guarantee, received: Received, seed: int) -> None:
+    def __init__(
+        self, mechanism: AnyMechanism, claim: Guarantee, received: Received, seed: int, run_seconds: float = 0.0
+    ) -> None:
         self._mechanism, self._claim, self._seed = mechanism, claim, seed
         self._received: Received = received
-        self._recorded: dict[Base, _Recorded] = {}
+        self._slowest = run_seconds
+        self._recorded: dict[Base, _Recorded | None] = {}
         self._broken: dict[tuple[float, float, bool], bool | None] = {}
 
     def measure(self, proposal: Proposal, number: int) -> Measure:
         """Run the neighbour with the draws of its table."""
-        known = self._base(proposal.base)
+        with contextlib.suppress(RanTooLong):
+            known = self._base(proposal.base)
+            if known is not None:
+                with self._limited():
+                    return self._measured(proposal, number, known)
+        return Measure(number=number, size=-1.0, followed=False, ended=True)
+
+    def _limited(self) -> contextlib.AbstractContextManager[None]:
+        if not self._slowest:
+            return contextlib.nullcontext()
+        return limited(max(SHORTEST_LIMIT, LONGER * self._slowest))
+
+    def _measured(self, proposal: Proposal, number: int, known: _Recorded) -> Measure:
         size = 0.0
         if known.followed:
             try:
@@ -123,20 +147,27 @@ class Measuring:
             raise _NoTable from None
         return tapped_run(self._mechanism, table, tape, [self._seed, 0], copied=False)
 
-    def _base(self, base: Base) -> _Recorded:
+    def _base(self, base: Base) -> _Recorded | None:
+        """The runs of a table; None if they take far longer than those of others."""
         if base not in self._recorded:
             if len(self._recorded) > 8:
                 self._recorded.pop(next(iter(self._recorded)))
-            table = finished(base.table, self._received)
-            known = loaded_libraries()
-            run = self._run(table, 0)
-            if loaded_libraries() != known:
-                run = self._run(table, 0)
-            again = tapped_run(self._mechanism, table, Tape(run.tape, None, frozen=True), [self._seed, 1])
-            outcomes = [run.outcome, *(self._run(table, index).outcome for index in range(1, SEEDS))]
-            followed = describe_difference_of_runs(run, again) is None and bool(run.tape.events)
-            self._recorded[base] = _Recorded(run, outcomes, followed=followed)
+            self._recorded[base] = None
+            with self._limited():
+                self._recorded[base] = self._record(finished(base.table, self._received))
         return self._recorded[base]
+
+    def _record(self, table: Any) -> _Recorded:
+        known = loaded_libraries()
+        run = self._run(table, 0)
+        if loaded_libraries() != known:
+            run = self._run(table, 0)
+        begun = time.monotonic()
+        again = tapped_run(self._mechanism, table, Tape(run.tape, None, frozen=True), [self._seed, 1])
+        self._slowest = max(self._slowest, time.monotonic() - begun)
+        outcomes = [run.outcome, *(self._run(table, index).outcome for index in range(1, SEEDS))]
+        followed = describe_difference_of_runs(run, again) is None and bool(run.tape.events)
+        return _Recorded(run, outcomes, followed=followed)
 
     def _run(self, table: Any, index: int) -> TappedRun:
         return tapped_run(self._mechanism, table, Tape(None, None, frozen=True), [self._seed, index])

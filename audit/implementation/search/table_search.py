@@ -37,6 +37,7 @@ from dpverdict.audit.trials.journal import current_journal
 from dpverdict.audit.trials.outcomes.observed import observed
 from dpverdict.audit.trials.outcomes.stored import data_hash
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
+from dpverdict.audit.trials.user_code import RanTooLong, limited
 from dpverdict.cards import framed, table
 from dpverdict.errors import DpverdictError, InvalidValue, MechanismFailure
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
@@ -63,7 +64,8 @@ CELLS_KEPT: Final = 6 * 10**7
 ALIKE: Final = 3
 """Of them, of one kind, at most."""
 FIRST_RELEASES: Final = 20
-"""Releases on each table of every proposal that is run."""
+FEWEST_RELEASES: Final = 5
+"""Releases on each table of every proposal that is run; of a slow function as many as there is time for, between."""
 MOST_RELEASES: Final = 400
 EVIDENT: Final = 2.0
 """Standard deviations of excess that no further releases of the search have to show."""
@@ -95,6 +97,8 @@ class FoundPair:
         seconds: of the search, and of one release of the pair that is left.
         finished: whether all proposals were measured before the time was over.
         interrupted: whether somebody ended the search before.
+        ended: how many pairs were left out because a run of the neighbour took far longer than that of its table.
+        first_ended: how the first of them differ, in words.
     """
 
     pair: AnyPair
@@ -113,14 +117,18 @@ class FoundPair:
     release_seconds: float
     finished: bool
     interrupted: bool = False
+    ended: int = 0
+    first_ended: str = ""
 
     def describe(self) -> str:
         """What was searched, in one line."""
         until = "until it was interrupted" if self.interrupted else "until the time was over"
         how = "all proposals" if self.finished else until
+        left_out = "" if not self.ended else f"; left out, as the function did not end in time: {self.first_ended}"
+        left_out += f" and {self.ended - 1} more" if self.ended > 1 else ""
         return (
             f"{self.measured} pairs measured ({how}), {self.followed} of them followed by the noise tap; {self.run} of "
-            f"them run, {self.releases} releases per table, all thrown away; {self.seconds:.0f} s"
+            f"them run, {self.releases} releases per table, all thrown away; {self.seconds:.0f} s{left_out}"
         )
 
     def _repr_html_(self) -> str:
@@ -235,7 +243,7 @@ class _Search:
             promising=promising,
             function=self._mechanism,
             looked_at="",
-            measured=len(self._measures),
+            measured=sum(one.size >= 0 for one in self._measures),
             run=candidates,
             releases=self._releases,
             followed=sum(one.followed for one in self._measures),
@@ -243,6 +251,7 @@ class _Search:
             release_seconds=seconds,
             finished=self._exhausted,
             interrupted=self._interrupted,
+            **self._ended(),
         )
 
     def _copied(self, best: tuple[Proposal, CandidatePair, float]) -> FoundPair | None:
@@ -286,18 +295,24 @@ class _Search:
             promising=True,
             function=met.look,
             looked_at=f"of each outcome, how many of its records are {met.words}",
-            measured=len(self._measures),
+            measured=sum(one.size >= 0 for one in self._measures),
             run=1,
             releases=self._releases,
             followed=sum(one.followed for one in self._measures),
             seconds=time.monotonic() - self._begun,
             release_seconds=seconds,
             finished=self._exhausted,
+            **self._ended(),
         )
 
     def _claimed(self) -> float:
         """How much more likely an outcome may be, as a logarithm; 0 where the claim is no bound on it."""
         return float(self._claim.epsilon) if isinstance(self._claim, PureDP | ApproximateDP) else 0.0
+
+    def _ended(self) -> dict[str, Any]:
+        """The pairs that were left out."""
+        ended = [self._proposals[one.number].words for one in self._measures if one.ended]
+        return {"ended": len(ended), "first_ended": ended[0] if ended else ""}
 
     def _size_of(self, proposal: Proposal) -> float:
         number = next(i for i, one in enumerate(self._proposals) if one is proposal)
@@ -321,13 +336,13 @@ class _Search:
             work, limit = partial(self._measured, batch, first, stop), max(10 * SLICE, self._seconds)
             try:
                 if tapped_here(batch[0].base.table):
-                    with generators_put_back():
+                    with generators_put_back(), limited(limit):
                         found = work()
                 else:
                     found = in_a_child(work, kind=Measures, seconds=limit)
-            except ChildFailed:
+            except (ChildFailed, RanTooLong):
                 failures += 1
-                self._measures += [Measure(number=first + i, size=0.0, followed=False) for i in range(len(batch))]
+                self._measures += [Measure(number=first + i, size=-1.0, followed=False) for i in range(len(batch))]
                 if failures > 2:
                     return
                 continue
@@ -371,7 +386,7 @@ class _Search:
         inner: AnyMechanism = self._mechanism
         if isinstance(inner, observed):  # what else is observed is not tapped
             inner = inner.function
-        measuring = Measuring(with_generator(inner), self._claim, self._received, self._seed)
+        measuring = Measuring(with_generator(inner), self._claim, self._received, self._seed, self._run_seconds)
         begun, found = time.monotonic(), list[Measure]()
         for i, proposal in enumerate(batch):
             found.append(measuring.measure(proposal, first + i))
@@ -411,7 +426,7 @@ class _Search:
     def _halved(self, proposals: list[Proposal]) -> tuple[tuple[Proposal, CandidatePair, float], int]:
         payoff, failure = payoff_of_claim(self._claim), None
         alive: list[tuple[Proposal, CandidatePair, float]] = []
-        count, trials, number = 0, FIRST_RELEASES, 0
+        count, trials, number = 0, self._first_releases(), 0
         for at, proposal in enumerate(proposals):
             if alive and self._over(share=0.5):
                 break
@@ -454,6 +469,11 @@ class _Search:
                     break
                 alive[place] = proposal, candidate, seconds
         return self._sorted(alive)[0], count
+
+    def _first_releases(self) -> int:
+        """On each table of a pair: of a slow function, as many as there is time for."""
+        in_time = (self._until - time.monotonic()) / max(2 * self._run_seconds, 1e-9)
+        return int(min(FIRST_RELEASES, max(FEWEST_RELEASES, in_time)))
 
     def _sorted(
         self, alive: list[tuple[Proposal, CandidatePair, float]]

@@ -35,11 +35,11 @@ from dpverdict.audit.implementation.tap.sources.samplers import generator, repla
 from dpverdict.audit.implementation.tap.sources.torch_noise import reseed
 from dpverdict.audit.implementation.tap.tap_verdict import TapVerdict, decide, repeats_needed
 from dpverdict.audit.implementation.tap.tape import Call, Choice, Draw, Event, ReplayDiverged, Tape, following
-from dpverdict.audit.isolation.child import ChildFailed, in_a_child
+from dpverdict.audit.isolation.child import ChildFailed, in_a_child, not_finished_within
 from dpverdict.audit.tables.frames import kind_of
 from dpverdict.audit.trials.outcomes.canonical import CanonicalOutcome, outcome_of, outcome_of_error
 from dpverdict.audit.trials.run import AnyMechanism, mechanism_name, with_generator
-from dpverdict.audit.trials.user_code import own_error_state
+from dpverdict.audit.trials.user_code import RanTooLong, limited, own_error_state
 from dpverdict.errors import DpverdictError, InvalidValue, in_one_line
 from dpverdict.mechanisms.core.guarantees import Guarantee, as_guarantee
 from dpverdict.mechanisms.core.neighbours import Neighbours
@@ -236,7 +236,7 @@ def tapped_run(
         except InvalidValue as error:
             tape.note(str(error))
             outcome = CanonicalOutcome("no outcome")
-        except (KeyboardInterrupt, MemoryError):
+        except (KeyboardInterrupt, MemoryError, RanTooLong):
             raise
         except BaseException as error:  # whatever a function ends in is an outcome
             outcome = (
@@ -298,13 +298,15 @@ def tap(
 
     if tapped_here(neighbours[0] if isinstance(neighbours, tuple) else neighbours.dataset):
         try:
-            with generators_put_back():
+            with generators_put_back(), limited(seconds):
                 return work()
+        except RanTooLong:
+            unlike = not_finished_within(seconds)
         except (DpverdictError, ArithmeticError) as failure:
-            name = mechanism_name(mechanism)
-            return decide(name, guarantee, [], unlike=in_one_line(failure), agreed=0, runs=0, seed=seed)
-    try:
-        return in_a_child(work, kind=TapVerdict, seconds=seconds)
-    except ChildFailed as failure:
-        name = mechanism_name(mechanism)
-        return decide(name, guarantee, [], unlike=str(failure), agreed=0, runs=0, seed=seed)
+            unlike = in_one_line(failure)
+    else:
+        try:
+            return in_a_child(work, kind=TapVerdict, seconds=seconds)
+        except ChildFailed as failure:
+            unlike = str(failure)
+    return decide(mechanism_name(mechanism), guarantee, [], unlike=unlike, agreed=0, runs=0, seed=seed)

@@ -11,18 +11,16 @@ import contextlib
 import hashlib
 import inspect
 import math
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any, Final, final
 
 import numpy as np
 
 from dpverdict.audit.trials.outcomes.canonical import CallTimedOut, Watched
+from dpverdict.audit.trials.user_code import RanTooLong, alarms_ring_here, limited
 from dpverdict.errors import InvalidValue
 
 CLEAR: Final = 0.1
@@ -41,10 +39,6 @@ _WORDS: Final = {
     "no-masked": ("masked", False),
 }
 """What is written for each argument of `observed` that is not its default."""
-
-
-class _Rung(BaseException):
-    """The limit has passed. No ``Exception``, so that a function does not catch it with its own."""
 
 
 @final
@@ -138,33 +132,16 @@ class observed:
     def _timed(self, dataset: Any, rng: np.random.Generator) -> object:
         if self.timeout is None:
             return self.function(dataset, rng)
-        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        if not alarms_ring_here():
             requirement = "used in the main thread, of a system with interval timers"
             raise InvalidValue("timeout", self.timeout, requirement, "leave it out here")
-        armed = True
-
-        def ring(number: int, frame: FrameType | None) -> None:
-            if armed:
-                raise _Rung
-
-        former = signal.signal(signal.SIGALRM, ring)
         ended: tuple[object, BaseException | None] | None = None
         start = time.perf_counter()
-        try:
-            signal.setitimer(signal.ITIMER_REAL, self.timeout, self.timeout)  # again, for what catches the first one
+        with contextlib.suppress(RanTooLong), limited(self.timeout):
             try:
                 ended = self.function(dataset, rng), None
             except Exception as error:
                 ended = None, error
-            finally:
-                armed = False
-                signal.setitimer(signal.ITIMER_REAL, 0)
-        except _Rung:
-            pass
-        finally:
-            armed = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, former)
         took = time.perf_counter() - start
         if ended is None or took >= self.timeout:
             self.clock.timed_out += 1

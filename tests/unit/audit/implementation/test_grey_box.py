@@ -231,7 +231,7 @@ def test_a_coin_has_noise_of_its_own_in_every_release() -> None:
 @pytest.mark.parametrize("chance", [0.005, 0.1, 0.5])
 def test_coins_that_fall_alike_have_noise_of_their_own(chance: float) -> None:
     for seed in range(20):
-        coins = grey_box_checks(lambda x, rng: rng.random(2) < chance, PAIR, seed=seed)  # noqa: B023
+        coins = grey_box_checks(lambda x, rng: rng.random(2) < chance, PAIR, seed=seed)
         assert {one.name: one for one in coins}[COORDINATES].holds is not False
 
 

@@ -1,15 +1,17 @@
 """Whatever ends user code is an error of ours; only Ctrl-C passes."""
 
 import _thread
+import contextlib
 import signal
 import threading
+import time
 from typing import NoReturn
 
 import numpy as np
 import pytest
 
 from dpverdict.audit.trials.run import Sampler
-from dpverdict.audit.trials.user_code import guarded, in_own_error_state, own_error_state
+from dpverdict.audit.trials.user_code import RanTooLong, guarded, in_own_error_state, limited, own_error_state
 from dpverdict.errors import InvalidValue, MechanismFailure
 
 
@@ -106,3 +108,49 @@ def test_what_code_makes_of_floating_point_errors_holds_for_that_code_alone() ->
     assert np.geterr() == ours
     assert set(seen[1:]) == {"raise"}
     in_own_error_state(lambda: np.seterr(**ours))
+
+
+def never_ends() -> None:
+    while True:
+        with contextlib.suppress(Exception):  # the alarm is none
+            time.sleep(0.01)
+
+
+def test_a_call_that_does_not_end_is_ended_by_an_alarm() -> None:
+    former = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(RanTooLong), limited(0.05):
+        never_ends()
+    assert signal.getsignal(signal.SIGALRM) is former
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_limit_around_another_counts_on() -> None:
+    def others_first() -> None:
+        with pytest.raises(RanTooLong), limited(0.05):
+            never_ends()
+        with limited(60):
+            pass
+        never_ends()
+
+    with pytest.raises(RanTooLong), limited(0.3):
+        others_first()
+
+
+def test_no_alarm_rings_after_a_call_that_ended() -> None:
+    with limited(0.02):
+        pass
+    time.sleep(0.05)
+
+
+def test_in_another_thread_there_is_no_alarm() -> None:
+    done = []
+
+    def work() -> None:
+        with limited(0.01):
+            time.sleep(0.05)
+        done.append(True)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    worker.join()
+    assert done == [True]

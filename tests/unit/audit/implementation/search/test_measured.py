@@ -1,11 +1,16 @@
 """What one run beside another shows of a proposed pair."""
 
-from typing import Any
+import time
+from typing import Any, Literal
 
 import pandas as pd
+import polars as pl
+import pytest
 
+from dpverdict.audit.implementation.search import measured
 from dpverdict.audit.implementation.search.code_constants import constants_of
 from dpverdict.audit.implementation.search.measured import ANOTHER_FORM, OTHER_STEPS, Measuring
+from dpverdict.audit.implementation.search.table_search import FIRST_RELEASES, search_table
 from dpverdict.audit.tables.proposals import Proposal, Proposals
 from dpverdict.audit.tables.schema import TableSchema
 from dpverdict.mechanisms.core.guarantees import PureDP
@@ -44,3 +49,36 @@ def test_what_the_code_names_in_two_columns_is_tried_together() -> None:
     assert both < 40
     measuring = Measuring(at_one_age_in_one_city, PureDP(1), "pandas", seed=1)
     assert measuring.measure(made[both], both).size >= OTHER_STEPS
+
+
+def without_end_on_new_cities(df: Any, rng: Any) -> float:
+    while "Rome" not in set(df["city"]):
+        time.sleep(0.01)
+    return float(len(df) + rng.laplace())
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_pair_on_which_the_function_does_not_end_is_left_out_and_named(
+    library: Literal["pandas", "polars"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames of polars are measured in this process, those of pandas in a copy of it."""
+    monkeypatch.setattr(measured, "SHORTEST_LIMIT", 0.2)
+    one_in_rome = TABLE.iloc[:7]
+    given = one_in_rome if library == "pandas" else pl.from_pandas(one_in_rome)
+    schema = TableSchema.from_frame(given, relation=ADD_OR_REMOVE_ONE)
+    found = search_table(
+        without_end_on_new_cities, PureDP(1), data=given, schema=schema, received=library, seed=1, most=12
+    )
+    assert found.ended >= 1
+    assert "Rome" in found.first_ended
+    assert f"as the function did not end in time: {found.first_ended}" in found.describe()
+    assert found.measured == 12 - found.ended
+
+
+def test_of_a_slow_function_there_are_fewer_releases() -> None:
+    def slow(df: pd.DataFrame, rng: Any) -> float:
+        time.sleep(0.1)
+        return float(len(df) + rng.laplace())
+
+    found = search_table(slow, PureDP(1), data=TABLE, schema=SCHEMA, received="pandas", seed=1, seconds=3)
+    assert found.releases < FIRST_RELEASES
