@@ -92,6 +92,9 @@ def entries(table: Table, place: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     Returns:
         The rows, from 0, of shape (k,), and the k entries: of their own type where NumPy has it, else objects. Times
         with a zone are given in UTC.
+
+    Raises:
+        InvalidValue: whole numbers of 128 bits, of which NumPy has none.
     """
     found: NDArray[Any]
     if isinstance(table, np.ndarray):
@@ -104,6 +107,9 @@ def entries(table: Table, place: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
         if series.dtype.is_float():
             gone = gone | series.is_nan().fill_null(True)
         present = series.filter(~gone)
+        if str(series.dtype) in ("Int128", "UInt128"):
+            requirement, remedy = "of whole numbers of at most 64 bits", "write them as texts, or with a decimal point"
+            raise InvalidValue(f"the column {series.name!r}", str(series.dtype), requirement, remedy)
         found = present.to_numpy() if not present.dtype.is_nested() else np.array([None] * len(present), dtype=object)
         return np.flatnonzero(~gone.to_numpy()), found
     series = table.iloc[:, place]

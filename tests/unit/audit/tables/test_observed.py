@@ -157,3 +157,10 @@ def test_a_model_of_pydantic_is_one_record() -> None:
     assert schema.column("size").values == ("s", "l")
     with pytest.raises(InvalidValue, match=r"columns\.tags"):
         TableSchema.from_pydantic(pydantic.create_model("Bad", tags=(list[str], ...)), relation=ADD_OR_REMOVE_ONE)
+
+
+def test_whole_numbers_that_numpy_cannot_hold_get_one_clear_line() -> None:
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"n": [2**90, 3]}, schema={"n": polars.Int128})
+    with pytest.raises(InvalidValue, match=r"the column 'n'='Int128' must be of whole numbers of at most 64 bits"):
+        TableSchema.from_frame(table, relation=ADD_OR_REMOVE_ONE)
