@@ -43,7 +43,9 @@ _DTYPES: Final[dict[str, tuple[str, ...]]] = {
 }
 """The types of columns in NumPy, pandas and polars that can hold one of the schema, in small letters."""
 
-EXTREME_TEXTS: Final = ("", " ", "a", "NaN", "0", "\u00e9\u4e2d", "x" * 1000)
+_LONG_TEXTS: Final = ("x" * 1000, "\U0001f989" * 1000, "A1, \n" * 200)
+"""Of letters, of characters that take four bytes, of words and lines with all kinds of characters."""
+EXTREME_TEXTS: Final = ("", " ", "a", "NaN", "0", "\u00e9\u4e2d", *_LONG_TEXTS)
 """Texts that a program may not expect: empty, a blank, the name of a missing value, a number, other scripts, long."""
 
 _FIRST_DAY, _LAST_DAY = datetime.date(1677, 9, 22), datetime.date(2262, 4, 10)

@@ -294,7 +294,7 @@ def shown(value: object, most: int = 24) -> str:
     said = str(value)
     if isinstance(value, str) and (not said.strip() or not said.isprintable() or said != said.strip()):
         said = repr(value)
-    return said if len(said) <= most else f"{said[: most - 12]}... ({len(said)} characters)"
+    return said if len(said) <= most else f"{said[: most - 12]}... ({len(str(value))} characters)"
 
 
 def record_in_words(record: dict[str, Any], first: Sequence[str] = (), most: int = 4) -> str:

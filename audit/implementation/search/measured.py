@@ -129,11 +129,12 @@ class Measuring:
                 moved = self._run_of_neighbour(proposal, Tape(None, None, frozen=True)).outcome
         except _NoTable:
             return Measure(number=number, size=-1.0, followed=False)
+        together = 2.0 if isinstance(self._claim, GaussianDP | ZeroConcentratedDP) else 1.0
         if size >= BROKEN:
-            size += _grown(known.distance(moved))
+            size += _grown(known.distance(moved, np.inf))
         elif size >= OTHER_STEPS:  # all that the tap can tell: of such pairs those that move the outcome come first
-            size += WITHIN_STEPS * min(1.0, known.distance(moved) / FAR)
-        return Measure(number=number, size=max(size, known.moved(moved)), followed=known.followed)
+            size += WITHIN_STEPS * min(1.0, known.distance(moved, together) / FAR)
+        return Measure(number=number, size=max(size, known.moved(moved, together)), followed=known.followed)
 
     def _run_of_neighbour(self, proposal: Proposal, tape: Tape) -> TappedRun:
         """A run of the neighbour, which is made for it alone: that is as fast as a copy, and takes half the memory.
@@ -224,13 +225,13 @@ class _Recorded:
             blocks = [one.numbers[path] for one in alike if len(one.numbers.get(path, ())) == len(block)]
             self._spread[path] = np.std(np.stack(blocks), axis=0) if len(blocks) > 2 else np.zeros(len(block))
 
-    def moved(self, other: CanonicalOutcome) -> float:
-        """How far another outcome, of the same draws, is from that of this table, in the spread of the noise."""
+    def moved(self, other: CanonicalOutcome, together: float) -> float:
+        """How far another outcome, of the same draws, is from that of this table; see `distance`."""
         size = self.form_of(other)
         if size:
             return size
-        distance = self.distance(other)
-        return BROKEN + _grown(distance) if distance > FAR else min(distance / FAR, 0.99)
+        distance = self.distance(other, np.inf)
+        return BROKEN + _grown(distance) if distance > FAR else min(self.distance(other, together) / FAR, 0.99)
 
     def form_of(self, other: CanonicalOutcome) -> float:
         """The size of an outcome that has another form or another text than this table gave; 0 of one that has not."""
@@ -241,9 +242,12 @@ class _Recorded:
         changed = any(other.symbols.get(path) != text for path, text in self._fixed)
         return ANOTHER_FORM if changed else 0.0
 
-    def distance(self, other: CanonicalOutcome) -> float:
-        """How far the numbers moved, in the scale of Laplace noise of the spread that was seen; the largest of all."""
-        largest = 0.0
+    def distance(self, other: CanonicalOutcome, together: float) -> float:
+        """How far the numbers moved, in scales of Laplace noise of the spread that was seen.
+
+        ``together`` is p of the norm of all moves: that of several numbers with Laplace noise of their own is a sum.
+        """
+        moves = [np.zeros(1)]
         for path, block in self._first.numbers.items():
             there, spread = other.numbers.get(path), self._spread[path]
             if there is None or len(there) != len(block):
@@ -251,9 +255,9 @@ class _Recorded:
             with np.errstate(all="ignore"):
                 far = np.abs(there - block)
                 rounding = 1e-9 * np.maximum(np.abs(there), np.abs(block))
-                apart = np.where(spread > rounding, far / spread, np.where(far > rounding, np.inf, 0.0))
-            largest = max(largest, float(np.nanmax(apart, initial=0.0)))
-        return math.sqrt(2) * largest
+                moved = np.where(spread > rounding, far / spread, np.where(far > rounding, np.inf, 0.0))
+            moves.append(moved[~np.isnan(moved)])
+        return math.sqrt(2) * float(np.linalg.norm(np.concatenate(moves), together))
 
 
 def _grown(share: float) -> float:

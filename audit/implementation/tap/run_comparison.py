@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, final
 
 import numpy as np
@@ -215,6 +216,10 @@ class _Comparison:
                 what, self._where_values_moved(), "noise of its own on every value that moves", found.loss.infinite
             )
 
+    @cached_property
+    def _seen_of_neighbour(self) -> dict[int, NDArray[np.bool_]]:
+        return visible_values(self._other)
+
     def _find_reused_noise(self) -> None:
         """Values to which data met fewer independent draws than there are values: differences have no noise."""
         tape = self._one.tape
@@ -315,6 +320,8 @@ class _Comparison:
         if here.hidden in ("compared", "selected"):
             return self._compare_hidden_values(here, there, rows, moved)
         kept = (last & moved) | seen  # what is not seen in the outcome may be made of what moved, or left out
+        if here.hidden == "converted":  # data may be added to the plain number: it is seen as it is where they are 0
+            seen = seen & self._seen_of_neighbour.get(at, np.zeros_like(seen))
         if (last & ~seen & ~moved).any() and here.hidden != "compared":
             self._unused = self._unused or here.where
         if kept.any():

@@ -338,7 +338,7 @@ class TaggedFloat(np.float64):
 
     def __float__(self) -> float:
         tape = current_tape()
-        if tape is not None and not self.tap_linear.mixed:
+        if tape is not None:
             mark_escaped(self.tap_linear, "converted", tape)
         return self._plain()
 

@@ -109,7 +109,8 @@ class NoisyValue:
         gains: their factors, the same shape.
         value: as the rest of the program sees it, shape (n,).
         where: file and line.
-        hidden: how it was used other than by linear steps: "compared", "selected", "transformed"; None if it was not.
+        hidden: how it was used other than by linear steps: "compared", "selected", "transformed", "converted" to a
+            plain number, which is not followed; None if it was not.
         hidden_at: how many events there were when it was transformed.
         carried: entries that went into another noisy value, a mask of shape (n,).
         selection: of an argmax over all entries: what was selected.

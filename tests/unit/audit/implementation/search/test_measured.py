@@ -57,6 +57,21 @@ def without_end_on_new_cities(df: Any, rng: Any) -> float:
     return float(len(df) + rng.laplace())
 
 
+def the_first_ten(df: pd.DataFrame, rng: Any) -> dict[str, float]:
+    """Without a record of Oslo, one more of Rome is counted: two numbers move by 1. The tap follows no plain number."""
+    cities = df["city"].head(10)
+    return {city: int((cities == city).sum()) + float(rng.laplace()) for city in ("Oslo", "Rome")}
+
+
+def test_two_numbers_that_move_tell_more_than_one() -> None:
+    measuring = Measuring(the_first_ten, PureDP(1), "pandas", seed=1)
+    made = proposals(the_first_ten)
+    removed = {one.words[:5]: measuring.measure(one, i).size for i, one in enumerate(made) if " removed" in one.words}
+    rows = [size for name, size in removed.items() if name in {f"row {i}" for i in range(6)}]
+    others = [size for name, size in removed.items() if name in {f"row {i}" for i in range(6, 10)}]
+    assert min(rows) > max(others)
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_pair_on_which_the_function_does_not_end_is_left_out_and_named(
     library: Literal["pandas", "polars"], monkeypatch: pytest.MonkeyPatch

@@ -522,6 +522,24 @@ def test_a_function_that_does_not_end_is_not_covered() -> None:
     assert "1 seconds" in found.reason
 
 
+def test_a_function_of_frames_that_does_not_end_is_not_covered() -> None:
+    """They are tapped in this process."""
+    polars = pytest.importorskip("polars")
+    frames = polars.DataFrame({"x": [1, 2]}), polars.DataFrame({"x": [1]})
+    found = tap(lasting, frames, "eps=1", seed=1, seconds=0.5)
+    assert found.status is OPEN
+    assert "0.5 seconds" in found.reason
+
+
+@pytest.mark.parametrize("empty_first", [True, False])
+def test_noise_that_was_made_a_plain_number_is_no_finding_where_zero_is_added_to_it(empty_first: bool) -> None:
+    def added(x: Any, rng: np.random.Generator) -> float:
+        return len(x) + float(rng.laplace(0, 1))
+
+    pair = (E[:0], E[:1]) if empty_first else (E[:1], E[:0])
+    assert tap_runs(added, pair, "eps=1", seed=2).status is OPEN
+
+
 def test_a_function_that_ends_its_process_is_not_covered() -> None:
     assert tap(lambda x, rng: os._exit(0), PAIR, "eps=1", seed=1).status is OPEN
 
