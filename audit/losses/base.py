@@ -127,6 +127,14 @@ class PrivacyLoss(ABC):
         """Equal for two losses of the same pair of laws; the object itself where a class does not say what tells."""
         return (id(self),)
 
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """Numbers and texts that determine the law exactly, for what is kept between runs; None where none are known.
+
+        Their ``repr`` tells them apart: integers, fractions, texts, words of an enumeration, and tuples of these.
+        """
+        return None
+
     def moves_further(self, other: PrivacyLoss, slack: float) -> bool | None:
         """Whether this is one law moved by more than ``other`` times 1 + slack, where length alone tells; else None."""
         return None

@@ -36,11 +36,14 @@ from dpverdict.audit.losses.lattice.discretise import (
     lattice_range,
     spread,
 )
+from dpverdict.audit.losses.lattice.kept import kept_laws
 from dpverdict.audit.losses.lattice.law import LatticePair, masses_between
 from dpverdict.audit.losses.lattice.whole import (
     BITS,
+    ComposedLaws,
     WholeComposition,
     WholeLaws,
+    composed_laws,
     laws_of_atoms,
     laws_of_tails,
     laws_on_points,
@@ -268,8 +271,7 @@ class BoundedLoss(PrivacyLoss):
     def _composition(self, halvings: int) -> WholeComposition:
         if halvings not in self._compositions:
             interval = Fraction(self.interval) / 2**halvings
-            parts = [(whole_laws(factor, interval), count) for factor, count in _parts(self.factors)]
-            self._compositions[halvings] = WholeComposition(parts, interval)
+            self._compositions[halvings] = _whole_composition(_parts(self.factors), interval)
         return self._compositions[halvings]
 
     def _refused(self, instead: str) -> None:
@@ -573,6 +575,24 @@ def whole_laws(
     return laws_of_tails(*factor.upper_tails(levels, _TAIL_BITS), first, interval, tilt)
 
 
+def _whole_composition(
+    parts: Sequence[tuple[Factor, int]], interval: Fraction, tilt: Fraction = Fraction(0), above: float = _TAIL
+) -> WholeComposition:
+    """The composition of factors whose tails are certified (`whole_laws`), from disk where it took long before."""
+
+    def make() -> ComposedLaws:
+        return composed_laws([(whole_laws(factor, interval, tilt, above), count) for factor, count in parts])
+
+    own = [
+        (type(factor).__qualname__, factor.exact_key, count)
+        for factor, count in parts
+        if isinstance(factor, PrivacyLoss)
+    ]
+    known = len(own) == len(parts) and all(key is not None for _, key, _ in own)
+    key = (tuple(own), interval, tilt, above) if known else None
+    return WholeComposition(kept_laws(key, [type(factor) for factor, _ in parts], make), interval, tilt)
+
+
 def _lattice_range_of(factor: PrivacyLoss, interval: Fraction, tilt: Fraction, above: float) -> tuple[int, int]:
     """The first and the last point of a lattice that leaves next to nothing below, of tilted mass, and above."""
     first, last = lattice_range(factor.tails, float(interval), _TAIL)
@@ -640,7 +660,7 @@ def tilted_composition(
             first, last = _lattice_range_of(factor, interval, tilt, above)
             spans.append((last - first) / _MOST_CELLS)
     step = interval * 2 ** max(0, math.ceil(math.log2(max(max(spans), 1.0))))
-    return WholeComposition([(whole_laws(factor, step, tilt, above), times) for factor, times in known], step, tilt)
+    return _whole_composition(known, step, tilt, above)
 
 
 def _floats(factor: PrivacyLoss, interval: Fraction, above: float) -> tuple[Array, Array]:

@@ -133,6 +133,12 @@ class SampledStep(BallLoss):
         return None if self._repeat is None else self._repeat(self, count)
 
     @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """That of the mechanism, the rate and the order."""
+        own = self.pair.exact_key
+        return None if own is None else (type(self.pair).__qualname__, own, self.sampling_probability, self.order)
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """Those of the mechanism."""
         return self.pair.assumptions

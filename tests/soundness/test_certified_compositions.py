@@ -389,7 +389,7 @@ def test_masses_rounded_inward_are_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def once() -> tuple[arb, arb]:
         laws = whole.laws_of_atoms(COIN.atom_balls(), interval, arb(0))
-        return whole.WholeComposition([(laws, 1)], interval).bounds(Fraction(0))
+        return whole.WholeComposition(whole.composed_laws([(laws, 1)]), interval).bounds(Fraction(0))
 
     lower, upper = once()
     assert float(lower) <= truth <= float(upper)
@@ -423,11 +423,11 @@ def test_a_dropped_upper_tail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     tails = [[curve(i * interval, 80) for i in range(-400, 65)] for curve in (gaussian.p_above, gaussian.q_above)]
     laws = whole.laws_of_tails(*tails, -400, interval)
     truth = gaussian.certified_delta(Fraction(1, 2))
-    lower, upper = whole.WholeComposition([(laws, 1)], interval).bounds(Fraction(1, 2))
+    lower, upper = whole.WholeComposition(whole.composed_laws([(laws, 1)]), interval).bounds(Fraction(1, 2))
     assert float(lower) <= truth.upper
     assert truth.lower <= float(upper)
     short = whole.WholeLaws(laws.up, laws.p, laws.q, arb(0), laws.apart)
-    _, upper = whole.WholeComposition([(short, 1)], interval).bounds(Fraction(1, 2))
+    _, upper = whole.WholeComposition(whole.composed_laws([(short, 1)]), interval).bounds(Fraction(1, 2))
     assert float(upper) < truth.lower
 
 

@@ -148,6 +148,11 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         return ("discrete Gaussian", self.groups)
 
     @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """The variances, shifts and numbers of coordinates."""
+        return self.law_key
+
+    @property
     def groups(self) -> tuple[Coordinates, ...]:
         """The coordinates that move, grouped: variance, absolute shift and count of each group."""
         return () if self._profile is None else self._profile.law.groups

@@ -356,6 +356,11 @@ class LaplaceLoss(BallLoss, ExactLoss):
         return ("Laplace", self._groups)
 
     @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """The shifts."""
+        return self.law_key
+
+    @property
     def groups(self) -> Groups:
         """The distinct positive shifts with their counts, in increasing order."""
         return self._groups
