@@ -94,6 +94,11 @@ class PrivacyLoss(ABC):
     """Whether the law of L under P is that of -L under Q, so that Q against P has the same curves."""
 
     @property
+    def has_closed_profile(self) -> bool:
+        """Whether a point of the profile is quick, so that mixtures may ask for thousands."""
+        return False
+
+    @property
     def is_certified(self) -> bool:
         """Whether the certified methods have an answer: they do for every loss but some compositions."""
         return True
@@ -256,6 +261,10 @@ class PrivacyLoss(ABC):
     def factors(self) -> tuple[tuple[PrivacyLoss | CustomLoss, int], ...]:
         """The losses this one is composed of, each with the number of times: itself, if it is not composed."""
         return ((self, 1),)
+
+    def largest(self) -> arb | None:
+        """Encloses the supremum of the finite losses, at the current precision: inf without one; None if not known."""
+        return None
 
     def moments(self) -> PartMoments | None:
         """E_P[exp(t L); L finite] at complex t, where a contour can invert it; None where it is not known."""

@@ -64,7 +64,6 @@ _TAIL_BITS: Final = 80
 _REACH: Final = 26.0  # standard deviations that the lattice of a composition spans
 _SMALLEST_ATOM: Final = 2.0**-30
 _FAR: Final = 1e-26  # of an upper bound on delta, below which what is cut off matters more than the step
-_WIDE_AS_TAILS: Final = 1e-5  # relative: lattices for one epsilon take seconds
 _ROUNDS: Final = 4  # of lattices for one epsilon
 _KNOWN_WIDTH: Final = 1e-2  # relative, below which it tells how small a step has to be
 _TINY: Final = 1e-290
@@ -77,7 +76,7 @@ _LEAST_BITS: Final = 20
 _TAIL: Final = 1e-40  # of mass outside the lattice
 _LEAST_MASS: Final = 1e-295
 _SHARE: Final = 1e-9  # of the profile, of mass above a lattice that is made for one epsilon
-_MOST_CELLS: Final = 1 << 16
+_MOST_CELLS: Final = 1 << 18
 _COARSER: Final = 16
 _DEPTH: Final = 80.0  # of tilted mass below the lattice, as a logarithm
 _POINTS: Final = 4096  # of a law that steers
@@ -301,6 +300,9 @@ class BoundedLoss(PrivacyLoss):
             except InvalidValue:  # too long: what the coarser lattice has stays
                 break
         with precision(_BITS):
+            largest = largest_of(self.factors)
+            if largest is not None and largest <= ball(epsilon):
+                upper = self._composition(0).apart.upper()
             if self._has_given_masses:  # the sum of which may be a little more than 1
                 lower = lower.min(arb(1))
             return PROFILE.ball(lower, upper)
@@ -310,15 +312,12 @@ class BoundedLoss(PrivacyLoss):
         """Whether some law is on the masses of a distribution that was handed over."""
         return any(isinstance(factor, PldLoss) for factor, _ in self.factors)
 
-    def _close(self, epsilon: Fraction) -> arb:
-        """As `_enclosed`, and closer far in the tail, where that is wide."""
-        found = self._enclosed(epsilon)
-        wide = (
-            self._halvings > 0
-            and found.upper() < _FAR
-            and found.upper() - found.lower() > _WIDE_AS_TAILS * found.upper()
-        )
-        return self.narrowed(epsilon, found) if wide and 0 < epsilon <= _BEYOND and not self._is_on_lattice else found
+    def closer(self, epsilon: Fraction, found: arb) -> arb:
+        """delta(epsilon), of which a ball is found: closer far in the tail, where that is wide (`narrowed`)."""
+        is_close = found.upper() >= _FAR or _are_close(found.lower(), found.upper())
+        if is_close or not self._halvings or self._is_on_lattice or not 0 < epsilon <= _BEYOND:
+            return found
+        return self.narrowed(epsilon, found)
 
     def narrowed(self, epsilon: Fraction, known: arb) -> arb:
         """delta(epsilon), epsilon > 0, of which a ball is known: closer on lattices that are made for that epsilon.
@@ -393,7 +392,8 @@ class BoundedLoss(PrivacyLoss):
             return EventBound(event=words, p_ball=p + composition.apart, q_ball=q)
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [self._close(exactly(epsilon)) for epsilon in epsilons]
+        points = [exactly(epsilon) for epsilon in epsilons]
+        return [self.closer(epsilon, self._enclosed(epsilon)) for epsilon in points]
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         with precision(_BITS):
@@ -460,6 +460,17 @@ def coarse_lattice(factors: Sequence[tuple[Factor, int]], coarser: int) -> Bound
     except InvalidValue:
         return None
     return found if found.is_certified else None
+
+
+def largest_of(factors: Sequence[tuple[Factor, int]]) -> arb | None:
+    """Encloses the supremum of the finite losses of a composition, at the current precision; None if not known."""
+    total = arb(0)
+    for factor, count in factors:
+        own = factor.largest() if isinstance(factor, PrivacyLoss) else None
+        if own is None:
+            return None
+        total += count * own
+    return total.max(arb(0))
 
 
 def _are_close(lower: arb, upper: arb) -> bool:

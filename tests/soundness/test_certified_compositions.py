@@ -17,7 +17,8 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.contour import product as contour_product
-from dpverdict.audit.losses.contour.kinds import Mixture, ProductLoss, product_loss
+from dpverdict.audit.losses.contour.kinds import ProductLoss, product_loss
+from dpverdict.audit.losses.contour.mixture import Mixture
 from dpverdict.audit.losses.contour.product import ProductContour
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
@@ -412,7 +413,10 @@ def test_products_rounded_inward_are_found(flipped: bool) -> None:
     for i, a in enumerate(laws[0].masses):
         for j, b in enumerate(laws[1].masses):
             exact[i + j] += Fraction(a * b, 1 << whole.BITS)
-    up, down = (whole._product(*laws, up=side != flipped).masses for side in (True, False))
+    up, down = (
+        [mass * Fraction(float(law.scale)) for mass in law.masses]  # a power of two
+        for law in (whole._product(*laws, up=side != flipped) for side in (True, False))
+    )
     sound = all(low <= one <= high for low, one, high in zip(down, exact, up, strict=True))
     assert sound != flipped
 

@@ -148,6 +148,15 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         return ("discrete Gaussian", self.groups)
 
     @property
+    def has_closed_profile(self) -> bool:
+        """Yes: sums over its support."""
+        return True
+
+    def largest(self) -> arb:
+        """Infinite, unless the laws are equal."""
+        return arb("inf") if self.groups else arb(0)
+
+    @property
     def exact_key(self) -> tuple[object, ...] | None:
         """The variances, shifts and numbers of coordinates."""
         return self.law_key

@@ -403,6 +403,11 @@ class FiniteLoss(BallLoss, ExactLoss):
             self._p_whole.rational
         )
 
+    def largest(self) -> arb | None:
+        """That of the outcomes that both laws have; None where there is none."""
+        atoms = self.atom_balls()
+        return atoms[0][1] if atoms else None
+
     def moments(self) -> PartMoments | None:
         """Those of its atoms; None where no loss is finite."""
         with precision(ACCURACY):

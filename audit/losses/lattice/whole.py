@@ -403,8 +403,12 @@ def _product(one: WholeLaw, other: WholeLaw, *, up: bool) -> WholeLaw:
         raise InvalidValue("interval", "too small", f"such that a law has at most {MOST_POINTS} points", "coarsen it")
     left = fmpz_poly(one.masses)
     product = (left * left if one is other else left * fmpz_poly(other.masses)).coeffs()
-    masses = [-((-int(mass)) >> BITS) for mass in product] if up else [int(mass) >> BITS for mass in product]
+    sums = sum(one.masses), sum(other.masses)
+    spare = min(max(2 * BITS - (sums[0] * sums[1]).bit_length(), 0), BITS)  # bits, so that powers do not fade away
+    cut = BITS - spare
+    masses = [-((-int(mass)) >> cut) for mass in product] if up else [int(mass) >> cut for mass in product]
     masses += [0] * (length - len(masses))
-    lost = one.lost * (sum(other.masses) + other.lost) + sum(one.masses) * other.lost
+    lost = one.lost * (sums[1] + other.lost) + sums[0] * other.lost
     with precision(_WORKING):
-        return WholeLaw(one.first + other.first, masses, one.scale * other.scale, -((-lost) >> BITS))
+        scale = one.scale * other.scale * arb(2) ** -spare
+    return WholeLaw(one.first + other.first, masses, scale, -((-lost) >> cut))
