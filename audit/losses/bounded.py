@@ -76,7 +76,9 @@ _LEAST_BITS: Final = 20
 _TAIL: Final = 1e-40  # of mass outside the lattice
 _LEAST_MASS: Final = 1e-295
 _SHARE: Final = 1e-9  # of the profile, of mass above a lattice that is made for one epsilon
+_FEW_CELLS: Final = 1 << 14  # of the first lattice for one epsilon, which tells how fine the next has to be
 _MOST_CELLS: Final = 1 << 18
+_FINER: Final = 16  # the next one, where it does not tell
 _COARSER: Final = 16
 _DEPTH: Final = 80.0  # of tilted mass below the lattice, as a logarithm
 _POINTS: Final = 4096  # of a law that steers
@@ -263,8 +265,8 @@ class BoundedLoss(PrivacyLoss):
         return {}
 
     @cached_property
-    def _tilted(self) -> dict[tuple[Fraction, Fraction], WholeComposition]:
-        """The last that were made for one epsilon, by it and the interval."""
+    def _tilted(self) -> dict[tuple[Fraction, Fraction, int], WholeComposition]:
+        """The last that were made for one epsilon, by it, the interval and the most cells of a factor."""
         return {}
 
     def _composition(self, halvings: int) -> WholeComposition:
@@ -330,11 +332,15 @@ class BoundedLoss(PrivacyLoss):
         for _ in range(_ROUNDS):
             if _are_close(lower, upper) or not upper > _TINY:
                 break
-            width = float((upper - lower) / upper)
+            width, cells = float((upper - lower) / upper), _MOST_CELLS
             if width < _KNOWN_WIDTH:  # of second order in the step
                 step /= 2 ** math.ceil(math.log2(1.2 * math.sqrt(width / CLOSE)))
+            elif used is None:
+                cells = _FEW_CELLS
+            else:
+                step /= _FINER
             try:
-                made = self._tilted_composition(epsilon, step)
+                made = self._tilted_composition(epsilon, step, cells)
             except (InvalidValue, PrecisionExhausted):  # too long, or a factor that is not known so far out
                 break
             step = made.interval
@@ -346,10 +352,10 @@ class BoundedLoss(PrivacyLoss):
         with precision(_BITS):
             return PROFILE.ball(lower, upper)
 
-    def _tilted_composition(self, epsilon: Fraction, step: Fraction) -> WholeComposition:
-        key = epsilon, step
+    def _tilted_composition(self, epsilon: Fraction, step: Fraction, cells: int) -> WholeComposition:
+        key = epsilon, step, cells
         if key not in self._tilted:
-            made = tilted_composition(_parts(self.factors), step, epsilon)
+            made = tilted_composition(_parts(self.factors), step, epsilon, cells)
             while len(self._tilted) >= _KEPT:
                 del self._tilted[next(iter(self._tilted))]
             self._tilted[key] = made
@@ -643,7 +649,10 @@ def _laplace_tails(shift: Fraction, levels: Sequence[Fraction]) -> tuple[list[ar
 
 
 def tilted_composition(
-    parts: Sequence[tuple[PrivacyLoss | CustomLoss, int]], interval: Fraction, epsilon: Fraction
+    parts: Sequence[tuple[PrivacyLoss | CustomLoss, int]],
+    interval: Fraction,
+    epsilon: Fraction,
+    cells: int = _MOST_CELLS,
 ) -> WholeComposition:
     """The composition on a lattice for one epsilon > 0, tilted to where the profile there is made.
 
@@ -654,6 +663,7 @@ def tilted_composition(
         parts: losses whose tails are certified, each with the number of times it occurs.
         interval: the step, or a larger one by a power of 2 where the lattice would be too long.
         epsilon: where the profile is asked for.
+        cells: the most that one part may have.
 
     Raises:
         InvalidValue: too long a lattice.
@@ -669,7 +679,7 @@ def tilted_composition(
     for factor, _ in known:
         if not isinstance(factor, PldLoss | FiniteLoss):
             first, last = _lattice_range_of(factor, interval, tilt, above)
-            spans.append((last - first) / _MOST_CELLS)
+            spans.append((last - first) / cells)
     step = interval * 2 ** max(0, math.ceil(math.log2(max(max(spans), 1.0))))
     return _whole_composition(known, step, tilt, above)
 
