@@ -524,12 +524,17 @@ def _spread_of_factor(factor: Factor) -> float:
 def _default_interval_of(factors: Sequence[tuple[Factor, int]], spreads: Sequence[tuple[float, int]]) -> float:
     """The default interval, and with few kinds of atoms, one that divides that of the most frequent factor.
 
-    It is so large that neither a factor much wider than the others nor the composition makes the lattice too long.
+    It is so large that neither a factor much wider than the others, the rare losses of one, nor the composition makes
+    the lattice too long.
     """
     widest = max(size for size, _ in spreads)
     whole = math.sqrt(math.fsum(count * size**2 for size, count in spreads))
     least = 2.0 ** math.ceil(math.log2(max(_WIDE * widest / 2, _REACH * whole) / _LONG))
     interval = max(default_interval(spreads), least)
+    for factor, _ in _parts(factors):  # whose largest losses may be rare, and far beyond its spread
+        if _is_known_by_tails(factor) and _cells(factor, interval) > _LONG:
+            while (cells := _cells(factor, interval)) > _FEW_CELLS:  # a coarser lattice may reach further
+                interval *= 2.0 ** math.ceil(math.log2(cells / _FEW_CELLS))
     shifts: Counter[Fraction] = Counter()
     atoms: Counter[Fraction] = Counter()
     for factor, count in factors:
@@ -541,6 +546,17 @@ def _default_interval_of(factors: Sequence[tuple[Factor, int]], spreads: Sequenc
         return interval
     atom, _ = max([*shifts.items(), *atoms.items()], key=lambda item: item[1])
     return interval if 2 * atom < least else aligned_interval(atom, max(1, round(atom / Fraction(interval))))
+
+
+def _is_known_by_tails(factor: Factor) -> bool:
+    """Whether its laws in whole numbers are made of its tails."""
+    own = not isinstance(factor, PldLoss | FiniteLoss | DiscreteGaussianLoss)
+    return own and isinstance(factor, PrivacyLoss) and _has_certified_tails(factor)
+
+
+def _cells(factor: Factor, interval: float) -> int:
+    first, last = lattice_range(factor.tails, interval, _TAIL)
+    return last - first
 
 
 def _usual_atom(factor: FiniteLoss) -> Fraction | None:
