@@ -64,6 +64,7 @@ _TAIL_BITS: Final = 80
 _REACH: Final = 26.0  # standard deviations that the lattice of a composition spans
 _SMALLEST_ATOM: Final = 2.0**-30
 _FAR: Final = 1e-26  # of an upper bound on delta, below which what is cut off matters more than the step
+_WIDE_AS_TAILS: Final = 1e-5  # relative: lattices for one epsilon take seconds
 _ROUNDS: Final = 4  # of lattices for one epsilon
 _KNOWN_WIDTH: Final = 1e-2  # relative, below which it tells how small a step has to be
 _TINY: Final = 1e-290
@@ -77,7 +78,7 @@ _TAIL: Final = 1e-40  # of mass outside the lattice
 _LEAST_MASS: Final = 1e-295
 _SHARE: Final = 1e-9  # of the profile, of mass above a lattice that is made for one epsilon
 _FEW_CELLS: Final = 1 << 14  # of the first lattice for one epsilon, which tells how fine the next has to be
-_MOST_CELLS: Final = 1 << 18
+_MOST_CELLS: Final = 1 << 16
 _FINER: Final = 16  # the next one, where it does not tell
 _COARSER: Final = 16
 _DEPTH: Final = 80.0  # of tilted mass below the lattice, as a logarithm
@@ -316,7 +317,7 @@ class BoundedLoss(PrivacyLoss):
 
     def closer(self, epsilon: Fraction, found: arb) -> arb:
         """delta(epsilon), of which a ball is found: closer far in the tail, where that is wide (`narrowed`)."""
-        is_close = found.upper() >= _FAR or _are_close(found.lower(), found.upper())
+        is_close = found.upper() >= _FAR or found.upper() - found.lower() <= _WIDE_AS_TAILS * found.upper()
         if is_close or not self._halvings or self._is_on_lattice or not 0 < epsilon <= _BEYOND:
             return found
         return self.narrowed(epsilon, found)

@@ -30,9 +30,9 @@ Key = tuple[object, ...]
 
 _OWN: Final = "dpverdict"
 _ROOM: Final = 3  # names in that of a room, such as dpverdict.audit.losses
-_LONGEST: Final = 1 << 16  # digits of a key
-_MOST_BITS: Final = 1 << 16
-_BYTES: Final = 8
+_BITS_OF_BYTE: Final = 8
+_LAWS: Final = ("up", "p", "q")
+_NUMBERS: Final = ("infinite", "apart_lower", "apart_upper")
 
 
 def kept_laws(key: Key | None, kinds: Sequence[type], make: Callable[[], ComposedLaws]) -> ComposedLaws:
@@ -79,11 +79,11 @@ def _room_of(module: str) -> str:
 
 def encoded(laws: ComposedLaws) -> bytes:
     """The laws: a line of numbers, and the masses of each law in as many bytes as its largest one has."""
-    head: dict[str, Any] = {name: _written(getattr(laws, name)) for name in ("infinite", "apart_lower", "apart_upper")}
+    head: dict[str, Any] = {name: _written(getattr(laws, name)) for name in _NUMBERS}
     blocks: list[bytes] = []
-    for name in ("up", "p", "q"):
+    for name in _LAWS:
         law: WholeLaw = getattr(laws, name)
-        size = -(-max(law.masses).bit_length() // _BYTES)
+        size = -(-max(law.masses).bit_length() // _BITS_OF_BYTE)
         head[name] = [law.first, len(law.masses), size, _written(law.scale), hex(law.lost)]
         blocks.append(b"".join(mass.to_bytes(size, "little") for mass in law.masses))
     return json.dumps(head).encode() + b"\n" + b"".join(blocks)
@@ -97,23 +97,21 @@ def decoded(content: bytes) -> ComposedLaws:
     """
     line, _, rest = content.partition(b"\n")
     try:
-        head, place, laws = json.loads(line), 0, {}
-        for name in ("up", "p", "q"):
+        head, place = json.loads(line), 0
+        laws: list[WholeLaw] = []
+        for name in _LAWS:
             first, number, size, scale, lost = head[name]
             block = rest[place : place + number * size]
             if len(block) != number * size or number < 1:
                 raise ValueError(name)
-            masses = (
-                [int.from_bytes(block[i : i + size], "little") for i in range(0, number * size, size)]
-                if size
-                else [0] * number
-            )
+            masses = [int.from_bytes(block[i * size : (i + 1) * size], "little") for i in range(number)]
             place += number * size
-            laws[name] = WholeLaw(first, masses, _read(scale), int(lost, 16))
-        others = {name: _read(head[name]) for name in ("infinite", "apart_lower", "apart_upper")}
+            laws.append(WholeLaw(first, masses, _read(scale), int(lost, 16)))
+        up, p, q = laws
+        infinite, apart_lower, apart_upper = (_read(head[name]) for name in _NUMBERS)
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise ValueError("no laws of a lattice") from error
-    return ComposedLaws(**laws, **others)
+    return ComposedLaws(up, p, q, infinite, apart_lower, apart_upper)
 
 
 def _written(value: arb) -> list[str]:
