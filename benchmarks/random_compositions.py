@@ -87,8 +87,8 @@ def measured(seed: int) -> dict[str, Any]:
         found["wider"] = width > ELSEWHERE or is_reached(loss, epsilon)
     known = composition.reference(float(epsilon), order)
     if known is not None:
-        truth, error = known
-        found["unsound"] = bool(bounds.lower > truth + error or bounds.upper < truth - error)
+        truth, doubt = known
+        found["unsound"] = bool(bounds.lower > truth + doubt or bounds.upper < truth - doubt)
         found["truth"] = truth
     return found
 

@@ -31,9 +31,6 @@ MOST_IRRATIONAL_PRODUCTS: Final = 256
 MOST_ATOMS: Final = 8192
 """The largest number of a mixture in which discrete Gaussian noise has some."""
 
-MOST_SLOW_ATOMS: Final = 512
-"""The same where the profile of the rest is on a contour: it has a point in some hundredths of a second."""
-
 _ATOM_BITS: Final = 96  # to which these are counted
 
 
@@ -241,7 +238,7 @@ def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
 def _on_atoms(
     factors: Sequence[tuple[PrivacyLoss, int]], finite: Sequence[tuple[FiniteLoss, int]], outcomes: int | None
 ) -> Mixture | None:
-    """The mixture in which discrete Gaussian noise has atoms too; None where these are many, or the rest on a lattice.
+    """The mixture in which discrete Gaussian noise has atoms too; None if these are many, or the rest no closed form.
 
     ``outcomes`` are those of the finite laws; None of too many.
     """
@@ -249,16 +246,13 @@ def _on_atoms(
     rest = [one for one in factors if not isinstance(one[0], FiniteLoss | DiscreteGaussianLoss)]
     if not rest and discrete:
         rest = [(discrete.pop(), 1)]
-    if outcomes is None or not (finite or discrete):
+    is_closed = len(rest) == 1 and rest[0][1] == 1 and rest[0][0].has_closed_profile
+    if outcomes is None or not is_closed or not (finite or discrete):
         return None
     if any(group.variance > MOST_VARIANCE for loss in discrete for group in loss.groups):
         return None
     atoms = outcomes * math.prod(number_of_atoms(loss.groups, _ATOM_BITS) for loss in discrete)
-    is_quick = len(rest) == 1 and rest[0][1] == 1 and rest[0][0].has_closed_profile
-    if atoms > (MOST_ATOMS if is_quick else MOST_SLOW_ATOMS):
-        return None
-    base = _by_kinds(rest)
-    return None if isinstance(base, BoundedLoss) else Mixture(base, FiniteLoss.product(finite), discrete)
+    return Mixture(rest[0][0], FiniteLoss.product(finite), discrete) if atoms <= MOST_ATOMS else None
 
 
 def _mixture(
