@@ -49,6 +49,7 @@ def compose(*losses: Factor) -> PrivacyLoss:
       than `dpverdict.audit.losses.discrete_gaussian.loss.FINEST`.
     * Finite laws only: one `FiniteLoss` of the product, exactly, while it has at most `MOST_PRODUCTS`
       outcomes (`MOST_IRRATIONAL_PRODUCTS` where probabilities are irrational).
+    * Finite laws and discrete Gaussian noise beside one loss in closed form: a `ProductLoss`, the sum over their atoms.
     * Anything else that has tails: a `BoundedLoss`, between two laws on one lattice. Its curves are two-sided bounds in
       float64 with an error ledger; the results above are exact, and never bounds.
     * With any `AddRemoveLoss`, such as a sampled loss: an `AddRemoveLoss` of the two compositions.
