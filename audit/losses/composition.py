@@ -228,7 +228,7 @@ def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
         return product
     engine = on_atoms()
     if engine is not None:
-        return ProductLoss(known, engine)
+        return ProductLoss(known, engine)  # pyright: ignore[reportArgumentType]
     if finite and multiplied and others:
         base = _by_kinds(others)
         if base.is_certified:
@@ -259,7 +259,7 @@ def _on_atoms(
 def _mixture(
     factors: Sequence[tuple[PrivacyLoss, int]], base: PrivacyLoss, finite: Sequence[tuple[FiniteLoss, int]]
 ) -> PrivacyLoss:
-    return ProductLoss(factors, Mixture(base, FiniteLoss.product(finite)))
+    return ProductLoss(factors, Mixture(base, FiniteLoss.product(finite)))  # pyright: ignore[reportArgumentType]
 
 
 def _sum(squares: Sequence[tuple[Real, int]]) -> Real:
