@@ -21,6 +21,7 @@ SEED = int(os.environ.get("DPVERDICT_SEED", DEFAULT_SEED))
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("DPVERDICT_JOURNAL_KEY", "of the tests" * 3)  # none of them makes a key for the user
+os.environ.setdefault("DPVERDICT_CACHE", "off")  # nor reads or writes what is kept for the user
 
 settings.register_profile("local", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)

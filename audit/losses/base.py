@@ -94,6 +94,11 @@ class PrivacyLoss(ABC):
     """Whether the law of L under P is that of -L under Q, so that Q against P has the same curves."""
 
     @property
+    def has_closed_profile(self) -> bool:
+        """Whether a point of the profile is quick, so that mixtures may ask for thousands."""
+        return False
+
+    @property
     def is_certified(self) -> bool:
         """Whether the certified methods have an answer: they do for every loss but some compositions."""
         return True
@@ -126,6 +131,14 @@ class PrivacyLoss(ABC):
     def law_key(self) -> tuple[object, ...]:
         """Equal for two losses of the same pair of laws; the object itself where a class does not say what tells."""
         return (id(self),)
+
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """Numbers and texts that determine the law exactly, for what is kept between runs; None where none are known.
+
+        Their ``repr`` tells them apart: integers, fractions, texts, words of an enumeration, and tuples of these.
+        """
+        return None
 
     def moves_further(self, other: PrivacyLoss, slack: float) -> bool | None:
         """Whether this is one law moved by more than ``other`` times 1 + slack, where length alone tells; else None."""
@@ -248,6 +261,10 @@ class PrivacyLoss(ABC):
     def factors(self) -> tuple[tuple[PrivacyLoss | CustomLoss, int], ...]:
         """The losses this one is composed of, each with the number of times: itself, if it is not composed."""
         return ((self, 1),)
+
+    def largest(self) -> arb | None:
+        """Encloses the supremum of the finite losses, at the current precision: inf without one; None if not known."""
+        return None
 
     def moments(self) -> PartMoments | None:
         """E_P[exp(t L); L finite] at complex t, where a contour can invert it; None where it is not known."""

@@ -36,11 +36,14 @@ from dpverdict.audit.losses.lattice.discretise import (
     lattice_range,
     spread,
 )
+from dpverdict.audit.losses.lattice.kept import kept_laws
 from dpverdict.audit.losses.lattice.law import LatticePair, masses_between
 from dpverdict.audit.losses.lattice.whole import (
     BITS,
+    ComposedLaws,
     WholeComposition,
     WholeLaws,
+    composed_laws,
     laws_of_atoms,
     laws_of_tails,
     laws_on_points,
@@ -74,7 +77,9 @@ _LEAST_BITS: Final = 20
 _TAIL: Final = 1e-40  # of mass outside the lattice
 _LEAST_MASS: Final = 1e-295
 _SHARE: Final = 1e-9  # of the profile, of mass above a lattice that is made for one epsilon
+_FEW_CELLS: Final = 1 << 14  # of the first lattice for one epsilon, which tells how fine the next has to be
 _MOST_CELLS: Final = 1 << 16
+_FINER: Final = 16  # the next one, where it does not tell
 _COARSER: Final = 16
 _DEPTH: Final = 80.0  # of tilted mass below the lattice, as a logarithm
 _POINTS: Final = 4096  # of a law that steers
@@ -261,15 +266,14 @@ class BoundedLoss(PrivacyLoss):
         return {}
 
     @cached_property
-    def _tilted(self) -> dict[tuple[Fraction, Fraction], WholeComposition]:
-        """The last that were made for one epsilon, by it and the interval."""
+    def _tilted(self) -> dict[tuple[Fraction, Fraction, int], WholeComposition]:
+        """The last that were made for one epsilon, by it, the interval and the most cells of a factor."""
         return {}
 
     def _composition(self, halvings: int) -> WholeComposition:
         if halvings not in self._compositions:
             interval = Fraction(self.interval) / 2**halvings
-            parts = [(whole_laws(factor, interval), count) for factor, count in _parts(self.factors)]
-            self._compositions[halvings] = WholeComposition(parts, interval)
+            self._compositions[halvings] = _whole_composition(_parts(self.factors), interval)
         return self._compositions[halvings]
 
     def _refused(self, instead: str) -> None:
@@ -299,6 +303,9 @@ class BoundedLoss(PrivacyLoss):
             except InvalidValue:  # too long: what the coarser lattice has stays
                 break
         with precision(_BITS):
+            largest = largest_of(self.factors)
+            if largest is not None and largest <= ball(epsilon):
+                upper = self._composition(0).apart.upper()
             if self._has_given_masses:  # the sum of which may be a little more than 1
                 lower = lower.min(arb(1))
             return PROFILE.ball(lower, upper)
@@ -308,15 +315,12 @@ class BoundedLoss(PrivacyLoss):
         """Whether some law is on the masses of a distribution that was handed over."""
         return any(isinstance(factor, PldLoss) for factor, _ in self.factors)
 
-    def _close(self, epsilon: Fraction) -> arb:
-        """As `_enclosed`, and closer far in the tail, where that is wide."""
-        found = self._enclosed(epsilon)
-        wide = (
-            self._halvings > 0
-            and found.upper() < _FAR
-            and found.upper() - found.lower() > _WIDE_AS_TAILS * found.upper()
-        )
-        return self.narrowed(epsilon, found) if wide and 0 < epsilon <= _BEYOND and not self._is_on_lattice else found
+    def closer(self, epsilon: Fraction, found: arb) -> arb:
+        """delta(epsilon), of which a ball is found: closer far in the tail, where that is wide (`narrowed`)."""
+        is_close = found.upper() >= _FAR or found.upper() - found.lower() <= _WIDE_AS_TAILS * found.upper()
+        if is_close or not self._halvings or self._is_on_lattice or not 0 < epsilon <= _BEYOND:
+            return found
+        return self.narrowed(epsilon, found)
 
     def narrowed(self, epsilon: Fraction, known: arb) -> arb:
         """delta(epsilon), epsilon > 0, of which a ball is known: closer on lattices that are made for that epsilon.
@@ -329,11 +333,15 @@ class BoundedLoss(PrivacyLoss):
         for _ in range(_ROUNDS):
             if _are_close(lower, upper) or not upper > _TINY:
                 break
-            width = float((upper - lower) / upper)
+            width, cells = float((upper - lower) / upper), _MOST_CELLS
             if width < _KNOWN_WIDTH:  # of second order in the step
                 step /= 2 ** math.ceil(math.log2(1.2 * math.sqrt(width / CLOSE)))
+            elif used is None:
+                cells = _FEW_CELLS
+            else:
+                step /= _FINER
             try:
-                made = self._tilted_composition(epsilon, step)
+                made = self._tilted_composition(epsilon, step, cells)
             except (InvalidValue, PrecisionExhausted):  # too long, or a factor that is not known so far out
                 break
             step = made.interval
@@ -345,10 +353,10 @@ class BoundedLoss(PrivacyLoss):
         with precision(_BITS):
             return PROFILE.ball(lower, upper)
 
-    def _tilted_composition(self, epsilon: Fraction, step: Fraction) -> WholeComposition:
-        key = epsilon, step
+    def _tilted_composition(self, epsilon: Fraction, step: Fraction, cells: int) -> WholeComposition:
+        key = epsilon, step, cells
         if key not in self._tilted:
-            made = tilted_composition(_parts(self.factors), step, epsilon)
+            made = tilted_composition(_parts(self.factors), step, epsilon, cells)
             while len(self._tilted) >= _KEPT:
                 del self._tilted[next(iter(self._tilted))]
             self._tilted[key] = made
@@ -391,7 +399,8 @@ class BoundedLoss(PrivacyLoss):
             return EventBound(event=words, p_ball=p + composition.apart, q_ball=q)
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [self._close(exactly(epsilon)) for epsilon in epsilons]
+        points = [exactly(epsilon) for epsilon in epsilons]
+        return [self.closer(epsilon, self._enclosed(epsilon)) for epsilon in points]
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         with precision(_BITS):
@@ -460,6 +469,17 @@ def coarse_lattice(factors: Sequence[tuple[Factor, int]], coarser: int) -> Bound
     return found if found.is_certified else None
 
 
+def largest_of(factors: Sequence[tuple[Factor, int]]) -> arb | None:
+    """Encloses the supremum of the finite losses of a composition, at the current precision; None if not known."""
+    total = arb(0)
+    for factor, count in factors:
+        own = factor.largest() if isinstance(factor, PrivacyLoss) else None
+        if own is None:
+            return None
+        total += count * own
+    return total.max(arb(0))
+
+
 def _are_close(lower: arb, upper: arb) -> bool:
     return bool(upper - lower <= CLOSE * upper)
 
@@ -505,12 +525,17 @@ def _spread_of_factor(factor: Factor) -> float:
 def _default_interval_of(factors: Sequence[tuple[Factor, int]], spreads: Sequence[tuple[float, int]]) -> float:
     """The default interval, and with few kinds of atoms, one that divides that of the most frequent factor.
 
-    It is so large that neither a factor much wider than the others nor the composition makes the lattice too long.
+    It is so large that neither a factor much wider than the others, the rare losses of one, nor the composition makes
+    the lattice too long.
     """
     widest = max(size for size, _ in spreads)
     whole = math.sqrt(math.fsum(count * size**2 for size, count in spreads))
     least = 2.0 ** math.ceil(math.log2(max(_WIDE * widest / 2, _REACH * whole) / _LONG))
     interval = max(default_interval(spreads), least)
+    for factor, _ in _parts(factors):  # whose largest losses may be rare, and far beyond its spread
+        if _is_known_by_tails(factor) and _cells(factor, interval) > _LONG:
+            while (cells := _cells(factor, interval)) > _FEW_CELLS:  # a coarser lattice may reach further
+                interval *= 2.0 ** math.ceil(math.log2(cells / _FEW_CELLS))
     shifts: Counter[Fraction] = Counter()
     atoms: Counter[Fraction] = Counter()
     for factor, count in factors:
@@ -522,6 +547,17 @@ def _default_interval_of(factors: Sequence[tuple[Factor, int]], spreads: Sequenc
         return interval
     atom, _ = max([*shifts.items(), *atoms.items()], key=lambda item: item[1])
     return interval if 2 * atom < least else aligned_interval(atom, max(1, round(atom / Fraction(interval))))
+
+
+def _is_known_by_tails(factor: Factor) -> bool:
+    """Whether its laws in whole numbers are made of its tails."""
+    own = not isinstance(factor, PldLoss | FiniteLoss | DiscreteGaussianLoss)
+    return own and isinstance(factor, PrivacyLoss) and _has_certified_tails(factor)
+
+
+def _cells(factor: Factor, interval: float) -> int:
+    first, last = lattice_range(factor.tails, interval, _TAIL)
+    return last - first
 
 
 def _usual_atom(factor: FiniteLoss) -> Fraction | None:
@@ -573,6 +609,24 @@ def whole_laws(
     return laws_of_tails(*factor.upper_tails(levels, _TAIL_BITS), first, interval, tilt)
 
 
+def _whole_composition(
+    parts: Sequence[tuple[Factor, int]], interval: Fraction, tilt: Fraction = Fraction(0), above: float = _TAIL
+) -> WholeComposition:
+    """The composition of factors whose tails are certified (`whole_laws`), from disk where it took long before."""
+
+    def make() -> ComposedLaws:
+        return composed_laws([(whole_laws(factor, interval, tilt, above), count) for factor, count in parts])
+
+    own = [
+        (type(factor).__qualname__, factor.exact_key, count)
+        for factor, count in parts
+        if isinstance(factor, PrivacyLoss)
+    ]
+    known = len(own) == len(parts) and all(key is not None for _, key, _ in own)
+    key = (tuple(own), interval, tilt, above) if known else None
+    return WholeComposition(kept_laws(key, [type(factor) for factor, _ in parts], make), interval, tilt)
+
+
 def _lattice_range_of(factor: PrivacyLoss, interval: Fraction, tilt: Fraction, above: float) -> tuple[int, int]:
     """The first and the last point of a lattice that leaves next to nothing below, of tilted mass, and above."""
     first, last = lattice_range(factor.tails, float(interval), _TAIL)
@@ -612,7 +666,10 @@ def _laplace_tails(shift: Fraction, levels: Sequence[Fraction]) -> tuple[list[ar
 
 
 def tilted_composition(
-    parts: Sequence[tuple[PrivacyLoss | CustomLoss, int]], interval: Fraction, epsilon: Fraction
+    parts: Sequence[tuple[PrivacyLoss | CustomLoss, int]],
+    interval: Fraction,
+    epsilon: Fraction,
+    cells: int = _MOST_CELLS,
 ) -> WholeComposition:
     """The composition on a lattice for one epsilon > 0, tilted to where the profile there is made.
 
@@ -623,6 +680,7 @@ def tilted_composition(
         parts: losses whose tails are certified, each with the number of times it occurs.
         interval: the step, or a larger one by a power of 2 where the lattice would be too long.
         epsilon: where the profile is asked for.
+        cells: the most that one part may have.
 
     Raises:
         InvalidValue: too long a lattice.
@@ -638,9 +696,9 @@ def tilted_composition(
     for factor, _ in known:
         if not isinstance(factor, PldLoss | FiniteLoss):
             first, last = _lattice_range_of(factor, interval, tilt, above)
-            spans.append((last - first) / _MOST_CELLS)
+            spans.append((last - first) / cells)
     step = interval * 2 ** max(0, math.ceil(math.log2(max(max(spans), 1.0))))
-    return WholeComposition([(whole_laws(factor, step, tilt, above), times) for factor, times in known], step, tilt)
+    return _whole_composition(known, step, tilt, above)
 
 
 def _floats(factor: PrivacyLoss, interval: Fraction, above: float) -> tuple[Array, Array]:

@@ -126,6 +126,20 @@ class GaussianLoss(PrivacyLoss):
         square = self._mu_squared.rational
         return (id(self),) if square is None else ("Gaussian", square)
 
+    @property
+    def has_closed_profile(self) -> bool:
+        """Yes."""
+        return True
+
+    def largest(self) -> arb:
+        """Infinite, unless the laws are equal."""
+        return arb(0) if self._mu_squared.rational == 0 else arb("inf")
+
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """mu^2, where it is rational."""
+        return None if self._mu_squared.rational is None else self.law_key
+
     def zcdp(self) -> float:
         """The zero-concentrated privacy parameter rho = mu^2/2, to the nearest float64."""
         return 0.0 if self._is_zero else Real(lambda: self._mu_squared.ball() / 2).nearest()

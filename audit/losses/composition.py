@@ -6,13 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Final, final
 
 from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss, composers
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.audit.losses.contour.kinds import Mixture, ProductLoss, product_loss
+from dpverdict.audit.losses.contour.kinds import ProductLoss, product_loss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
+from dpverdict.audit.losses.contour.mixture import Mixture
+from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, number_of_atoms
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -24,6 +27,11 @@ MOST_PRODUCTS: Final = 1024
 FEW_OUTCOMES: Final = 64
 MOST_IRRATIONAL_PRODUCTS: Final = 256
 """The largest number of outcomes of a product of finite laws that is multiplied out exactly."""
+
+MOST_ATOMS: Final = 8192
+"""The largest number of a mixture in which discrete Gaussian noise has some."""
+
+_ATOM_BITS: Final = 96  # to which these are counted
 
 
 def compose(*losses: Factor) -> PrivacyLoss:
@@ -41,6 +49,7 @@ def compose(*losses: Factor) -> PrivacyLoss:
       than `dpverdict.audit.losses.discrete_gaussian.loss.FINEST`.
     * Finite laws only: one `FiniteLoss` of the product, exactly, while it has at most `MOST_PRODUCTS`
       outcomes (`MOST_IRRATIONAL_PRODUCTS` where probabilities are irrational).
+    * Finite laws and discrete Gaussian noise beside one loss in closed form: a `ProductLoss`, the sum over their atoms.
     * Anything else that has tails: a `BoundedLoss`, between two laws on one lattice. Its curves are two-sided bounds in
       float64 with an error ledger; the results above are exact, and never bounds.
     * With any `AddRemoveLoss`, such as a sampled loss: an `AddRemoveLoss` of the two compositions.
@@ -213,14 +222,38 @@ def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
     alone = len(others) == 1 and others[0][1] == 1
     if finite and multiplied and alone and (outcomes <= FEW_OUTCOMES or isinstance(others[0][0], GaussianLoss)):
         return _mixture(known, others[0][0], finite)
-    product = product_loss(known) if others else None
+    on_atoms = partial(_on_atoms, known, finite, outcomes if multiplied else None)
+    product = product_loss(known, on_atoms) if others else None
     if product is not None:
         return product
+    engine = on_atoms()
+    if engine is not None:
+        return ProductLoss(known, engine)  # pyright: ignore[reportArgumentType]
     if finite and multiplied and others:
         base = _by_kinds(others)
         if base.is_certified:
             return _mixture(known, base, finite)
     return BoundedLoss(counted)
+
+
+def _on_atoms(
+    factors: Sequence[tuple[PrivacyLoss, int]], finite: Sequence[tuple[FiniteLoss, int]], outcomes: int | None
+) -> Mixture | None:
+    """The mixture in which discrete Gaussian noise has atoms too; None if these are many, or the rest no closed form.
+
+    ``outcomes`` are those of the finite laws; None of too many.
+    """
+    discrete = [factor.power(count) for factor, count in factors if isinstance(factor, DiscreteGaussianLoss)]
+    rest = [one for one in factors if not isinstance(one[0], FiniteLoss | DiscreteGaussianLoss)]
+    if not rest and discrete:
+        rest = [(discrete.pop(), 1)]
+    is_closed = len(rest) == 1 and rest[0][1] == 1 and rest[0][0].has_closed_profile
+    if outcomes is None or not is_closed or not (finite or discrete):
+        return None
+    if any(group.variance > MOST_VARIANCE for loss in discrete for group in loss.groups):
+        return None
+    atoms = outcomes * math.prod(number_of_atoms(loss.groups, _ATOM_BITS) for loss in discrete)
+    return Mixture(rest[0][0], FiniteLoss.product(finite), discrete) if atoms <= MOST_ATOMS else None
 
 
 def _mixture(

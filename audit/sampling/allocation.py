@@ -101,6 +101,11 @@ class AllocationLoss(BallLoss):
         return (REAL_ARITHMETIC, NORMAL_VARIATES)
 
     @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """The parameters."""
+        return (self.noise_multiplier, self.steps, self.order, self.epochs)
+
+    @property
     def factors(self) -> tuple[tuple[PrivacyLoss, int], ...]:
         """The loss of one epoch, and the number of epochs."""
         one = self if self.epochs == 1 else AllocationLoss(self.noise_multiplier, self.steps, self.order)

@@ -133,6 +133,12 @@ class SampledStep(BallLoss):
         return None if self._repeat is None else self._repeat(self, count)
 
     @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """That of the mechanism, the rate and the order."""
+        own = self.pair.exact_key
+        return None if own is None else (type(self.pair).__qualname__, own, self.sampling_probability, self.order)
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """Those of the mechanism."""
         return self.pair.assumptions
@@ -141,6 +147,21 @@ class SampledStep(BallLoss):
     def is_certified(self) -> bool:
         """Whether the loss of the mechanism is."""
         return self.pair.is_certified
+
+    @property
+    def has_closed_profile(self) -> bool:
+        """Whether the mechanism has."""
+        return self.pair.has_closed_profile
+
+    def largest(self) -> arb | None:
+        """log(1 + q (exp(s) - 1)) of remove, -log(1 + q (exp(-s) - 1)) of add, for s that of the mechanism."""
+        own = self.pair.largest() if isinstance(self.pair, GaussianLoss | LaplaceLoss) else None
+        if own is None:
+            return None
+        q = ball(self.sampling_probability)
+        if self.order is Direction.ADD:
+            return -(q * (-own).expm1()).log1p()
+        return own if not own.is_finite() else (q * own.expm1()).log1p()
 
     def moments(self) -> PartMoments | None:
         """Those of Gaussian noise, and of Laplace noise on one coordinate."""

@@ -157,7 +157,9 @@ BOUNDED = {
     "bounded": Between(
         compose(GaussianLoss("0.5"), CustomLoss(GaussianLoss("0.5").tails, "a Gaussian loss")), gap=1e-5
     ),
-    "bounded, atoms": Between(compose(LaplaceLoss(["0.5", "1/3"]), DiscreteGaussianLoss.product([1], [3]))),
+    "bounded, atoms": Between(
+        BoundedLoss([(LaplaceLoss(["0.5", "1/3"]), 1), (DiscreteGaussianLoss.product([1], [3]), 1)])
+    ),
     "bounded, allocation": Between(BoundedLoss([(AllocationLoss(Fraction(2), 4, Direction.REMOVE), 3)]), gap=1e-5),
     "distributions": Between(compose(*[from_pld(GaussianLoss(1).to_pld(0.05).pessimistic)] * 2)),
 }

@@ -1,9 +1,9 @@
 """Random compositions, with references of other code: every part as nodes of a rule, the last one in closed form.
 
 A part has nodes with masses under P and Q: its outcomes, or those of a quadrature rule in its noise. The reference of a
-composition is the sum over all combinations of nodes of the profile of one part that is smooth, or whose kinks all
-nodes avoid, at the shifted epsilon. It is computed with more and more nodes until two numbers of them agree: four times
-what these differ by is its error.
+composition is the sum over all combinations of nodes of the profile of one part at the shifted epsilon. Laplace noise
+is integrated over panels that end at the kinks of the profile of what came before it. It is computed with more and more
+nodes until three numbers of them agree: four times what these differ by is its error.
 """
 
 import math
@@ -26,6 +26,9 @@ from dpverdict.audit.sampling.poisson import poisson_sampled
 
 Array = Any
 MOST_NODES: Final = 400_000
+MOST_PANELS: Final = 40_000_000
+"""Points of all rules together."""
+MOST_AT_ONCE: Final = 2_000_000
 FINENESSES: Final = (2, 3, 4, 6, 9, 13, 19, 28, 41, 60, 90, 130, 200, 300)
 AGREED: Final = 1e-9
 """Relative: what two rules in a row may differ by. Where a profile bends within a small part of the distance of nodes,
@@ -78,10 +81,12 @@ class Part:
     nodes: Callable[[int], Nodes] | None
     mu_squared: float = 0.0
     profile: tuple[Callable[[Array], Array], Callable[[Array], Array]] | None = None
-    smooth: bool = False
-    """Whether the profile is."""
     exact: bool = False
     """Whether the nodes are the outcomes themselves."""
+    laplace: tuple[float, float] | None = None
+    """The shift and the rate, of Laplace noise, which has no nodes but panels."""
+    ends: tuple[float, ...] = ()
+    """Where the profile of remove bends or ends; that of add at minus these."""
 
 
 def gaussian_profile(mu: float) -> Callable[[Array], Array]:
@@ -148,40 +153,61 @@ def sampled_gaussian(noise: str, q: str, steps: int) -> Part:
 
     loss = poisson_sampled(GaussianLoss(1 / Fraction(noise)), q, steps)
     profile = sampled_profiles(gaussian_profile(mu), rate) if steps == 1 else None
-    return Part(f"Poisson(1/{noise}, {q}) x {steps}", loss, nodes, profile=profile, smooth=True)
+    return Part(f"Poisson(1/{noise}, {q}) x {steps}", loss, nodes, profile=profile, ends=(math.log1p(-rate),))
 
 
-def laplace_nodes(shift: float, fineness: int) -> tuple[Array, Array]:
-    """Losses of one coordinate, and its masses under P: both atoms, and Gauss-Legendre on panels between them."""
-    x, w = np.polynomial.legendre.leggauss(12)
-    ends = np.linspace(-shift, shift, fineness + 1)
-    half = shift / fineness
-    inside = ((ends[1:] + ends[:-1])[:, None] / 2 + half * x).ravel()
-    density = np.exp((inside - shift) / 2) / 4 * np.tile(w, fineness) * half
-    return np.concatenate([[-shift, shift], inside]), np.concatenate([[math.exp(-shift) / 2, 0.5], density])
+@dataclass(frozen=True)
+class Profile:
+    """The profile of some parts, and where it bends."""
+
+    at: Callable[[Array], Array]
+    bends: tuple[float, ...]
+
+    def with_laplace(self, shift: float, rate: float, order: str, fineness: int) -> "Profile":
+        """That with Laplace noise on a sample: both atoms, and Gauss-Legendre on panels between all bends."""
+        sign = 1 if order == "remove" else -1
+        x, w = np.polynomial.legendre.leggauss(14)
+        grid = np.linspace(-shift, shift, fineness + 1)
+
+        def loss(own: Array) -> Array:
+            return sign * np.log1p(rate * np.expm1(own))
+
+        def mass(own: Array, absent: Array) -> Array:
+            return absent * (1 + rate * np.expm1(own)) if order == "remove" else absent
+
+        def at(epsilon: Array) -> Array:
+            e = np.asarray(epsilon, dtype=np.float64).ravel()
+            cuts = [np.broadcast_to(grid, (e.size, grid.size))]
+            for bend in self.bends:
+                ratio = np.expm1(np.clip(sign * (e - bend), -700, 700)) / rate
+                cuts.append(np.where(ratio > -1, np.log1p(np.maximum(ratio, -1 + 1e-15)), -shift)[:, None])
+            ends = np.sort(np.clip(np.concatenate(cuts, axis=1), -shift, shift), axis=1)
+            half = np.diff(ends, axis=1)[..., None] / 2
+            inside = ends[:, :-1, None] + half + half * x
+            weights = mass(inside, np.exp(-(inside + shift) / 2) / 4) * half * w
+            total = (weights * self.at(e[:, None, None] - loss(inside))).sum(axis=(1, 2))
+            for own, absent in ((-shift, 0.5), (shift, math.exp(-shift) / 2)):
+                total += mass(np.float64(own), np.float64(absent)) * self.at(e - loss(np.float64(own)))
+            return total.reshape(np.shape(epsilon))
+
+        edges = [float(loss(np.float64(own))) for own in (-shift, shift)]
+        return Profile(at, tuple(sorted({round(b + edge, 13) for b in self.bends for edge in edges})))
 
 
 def sampled_laplace(shift: str, q: str) -> Part:
     size, rate = float(Fraction(shift)), float(Fraction(q))
-
-    def nodes(fineness: int) -> Nodes:
-        own, p = laplace_nodes(size, fineness)
-        losses = np.log1p(rate * np.expm1(own))
-        return Nodes(p * np.exp(-own) * np.exp(losses), losses)
-
     loss = poisson_sampled(LaplaceLoss([shift]), q)
-    return Part(f"Poisson(Laplace {shift}, {q})", loss, nodes, profile=sampled_profiles(laplace_profile(size), rate))
+    profiles = sampled_profiles(laplace_profile(size), rate)
+    ends = tuple(math.log1p(rate * math.expm1(own)) for own in (-size, size))
+    return Part(f"Poisson(Laplace {shift}, {q})", loss, None, profile=profiles, laplace=(size, rate), ends=ends)
 
 
 def laplace(shift: str) -> Part:
     size = float(Fraction(shift))
-
-    def nodes(fineness: int) -> Nodes:
-        own, p = laplace_nodes(size, fineness)
-        return Nodes(p, own)
-
     one = laplace_profile(size)
-    return Part(f"Laplace {shift}", LaplaceLoss([shift]), nodes, profile=(one, one))
+    return Part(
+        f"Laplace {shift}", LaplaceLoss([shift]), None, profile=(one, one), laplace=(size, 1.0), ends=(-size, size)
+    )
 
 
 def discrete(variance: str) -> Part:
@@ -221,11 +247,11 @@ def allocated(noise: str, epochs: int) -> Part:
         return one if epochs == 1 else one.times(one)
 
     loss = random_allocation(noise_multiplier=noise, steps=2, epochs=epochs)
-    return Part(f"allocated({noise}, 2) x {epochs}", loss, nodes, mu_squared=epochs / (2 * s * s), smooth=True)
+    return Part(f"allocated({noise}, 2) x {epochs}", loss, nodes, mu_squared=epochs / (2 * s * s))
 
 
 def gaussian(mu: str) -> Part:
-    return Part(f"Gaussian {mu}", GaussianLoss(mu), None, mu_squared=float(Fraction(mu)) ** 2, smooth=True)
+    return Part(f"Gaussian {mu}", GaussianLoss(mu), None, mu_squared=float(Fraction(mu)) ** 2)
 
 
 def random_part(rng: np.random.Generator) -> tuple[Part, int]:
@@ -268,46 +294,56 @@ class Composition:
 
     def reference(self, epsilon: float, order: str) -> tuple[float, float] | None:
         """delta(epsilon) with its error; None where the rules take too many nodes to agree."""
-        last: float | None = None
+        known: list[float] = []
         for fineness in FINENESSES:
             found = self._by_rule(epsilon, order, fineness)
             if found is None:
                 return None
-            if last is not None and abs(found - last) <= AGREED * abs(found):
-                return found, 4 * abs(found - last) + ROUNDING * found + SMALLEST
-            last = found
+            known = [*known[-2:], found]
+            apart = max(known) - min(known)
+            if len(known) == 3 and apart <= AGREED * abs(found):
+                return found, 4 * apart + ROUNDING * found + SMALLEST
         return None
 
     def _by_rule(self, epsilon: float, order: str, fineness: int) -> float | None:
-        mu_squared = sum(part.mu_squared * count for part, count in self.parts)
-        base, left_out = gaussian_profile(math.sqrt(mu_squared)) if mu_squared else None, None
-        if base is None:
-            closed = [part for part, _ in self.parts if part.profile is not None]
-            if not closed:
-                base = lambda epsilon: np.maximum(-np.expm1(epsilon), 0.0)  # noqa: E731
-            else:
-                left_out = next((part for part in closed if part.smooth), closed[0])
-                assert left_out.profile is not None
-                base = left_out.profile[0 if order == "remove" else 1]
-        total = ONE
-        smooth = bool(mu_squared) or (left_out is not None and left_out.smooth)
+        profile, left_out = self._base(order)
+        total, panels = ONE, 1
         for part, count in self.parts:
             count -= part is left_out
-            if part.nodes is None or not count:
-                continue
-            if not (smooth or part.exact):
-                return None  # a rule does not converge across kinks
-            nodes = part.nodes(fineness)
-            for _ in range(count):
-                if nodes.p.size * total.p.size > MOST_NODES:
-                    return None
-                total = total.times(nodes)
-                if part.exact:
-                    total = total.merged()
+            if part.nodes is not None and count:
+                nodes = part.nodes(fineness)
+                for _ in range(count):
+                    if nodes.p.size * total.p.size > MOST_NODES:
+                        return None
+                    total = total.times(nodes)
+                    if part.exact:
+                        total = total.merged()
+            if part.laplace is not None:
+                for _ in range(count):
+                    panels *= 14 * (fineness + len(profile.bends))
+                    profile = profile.with_laplace(*part.laplace, order, fineness)
+        if panels * total.p.size > MOST_PANELS:
+            return None
         if order == "add":
             total = total.reversed()
-        finite_part = float(total.p @ base(epsilon - total.losses))
-        return total.infinite + finite_part
+        values = np.empty(total.p.size)
+        most = max(MOST_AT_ONCE // panels, 1)
+        for start in range(0, values.size, most):
+            values[start : start + most] = profile.at(epsilon - total.losses[start : start + most])
+        return total.infinite + float(total.p @ values)
+
+    def _base(self, order: str) -> tuple[Profile, Part | None]:
+        """The closed profile that is left after the nodes, and the part it is of: all Gaussian noise together."""
+        mu_squared = sum(part.mu_squared * count for part, count in self.parts)
+        if mu_squared:
+            return Profile(gaussian_profile(math.sqrt(mu_squared)), ()), None
+        closed = [part for part, _ in self.parts if part.profile is not None]
+        if not closed:
+            return Profile(lambda epsilon: np.maximum(-np.expm1(epsilon), 0.0), (0.0,)), None
+        part = next((part for part in closed if part.laplace is None), closed[0])
+        assert part.profile is not None
+        sign = 1 if order == "remove" else -1
+        return Profile(part.profile[0 if order == "remove" else 1], tuple(sign * end for end in part.ends)), part
 
 
 EPSILONS: Final = ("-1", "-0.3", "0", "0.2", "0.5", "1", "2", "3.5", "6", "12")

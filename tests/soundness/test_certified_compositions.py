@@ -17,7 +17,8 @@ from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.contour import product as contour_product
-from dpverdict.audit.losses.contour.kinds import Mixture, ProductLoss, product_loss
+from dpverdict.audit.losses.contour.kinds import ProductLoss, product_loss
+from dpverdict.audit.losses.contour.mixture import Mixture
 from dpverdict.audit.losses.contour.product import ProductContour
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
@@ -389,7 +390,7 @@ def test_masses_rounded_inward_are_found(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def once() -> tuple[arb, arb]:
         laws = whole.laws_of_atoms(COIN.atom_balls(), interval, arb(0))
-        return whole.WholeComposition([(laws, 1)], interval).bounds(Fraction(0))
+        return whole.WholeComposition(whole.composed_laws([(laws, 1)]), interval).bounds(Fraction(0))
 
     lower, upper = once()
     assert float(lower) <= truth <= float(upper)
@@ -412,7 +413,10 @@ def test_products_rounded_inward_are_found(flipped: bool) -> None:
     for i, a in enumerate(laws[0].masses):
         for j, b in enumerate(laws[1].masses):
             exact[i + j] += Fraction(a * b, 1 << whole.BITS)
-    up, down = (whole._product(*laws, up=side != flipped).masses for side in (True, False))
+    up, down = (
+        [mass * Fraction(float(law.scale)) for mass in law.masses]  # a power of two
+        for law in (whole._product(*laws, up=side != flipped) for side in (True, False))
+    )
     sound = all(low <= one <= high for low, one, high in zip(down, exact, up, strict=True))
     assert sound != flipped
 
@@ -423,11 +427,11 @@ def test_a_dropped_upper_tail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     tails = [[curve(i * interval, 80) for i in range(-400, 65)] for curve in (gaussian.p_above, gaussian.q_above)]
     laws = whole.laws_of_tails(*tails, -400, interval)
     truth = gaussian.certified_delta(Fraction(1, 2))
-    lower, upper = whole.WholeComposition([(laws, 1)], interval).bounds(Fraction(1, 2))
+    lower, upper = whole.WholeComposition(whole.composed_laws([(laws, 1)]), interval).bounds(Fraction(1, 2))
     assert float(lower) <= truth.upper
     assert truth.lower <= float(upper)
     short = whole.WholeLaws(laws.up, laws.p, laws.q, arb(0), laws.apart)
-    _, upper = whole.WholeComposition([(short, 1)], interval).bounds(Fraction(1, 2))
+    _, upper = whole.WholeComposition(whole.composed_laws([(short, 1)]), interval).bounds(Fraction(1, 2))
     assert float(upper) < truth.lower
 
 

@@ -167,7 +167,7 @@ def test_lost_mass_that_is_not_charged_is_found(monkeypatch: pytest.MonkeyPatch,
 
     def bounds() -> tuple[arb, arb]:
         laws = whole.laws_of_atoms(COIN.atom_balls(), interval, arb(0), tilt)
-        return whole.WholeComposition([(laws, 40)], interval, tilt).bounds(Fraction(4))
+        return whole.WholeComposition(whole.composed_laws([(laws, 40)]), interval, tilt).bounds(Fraction(4))
 
     lower, upper = bounds()
     assert lower <= truth
@@ -201,5 +201,5 @@ def test_masses_of_q_with_the_tilt_of_p_are_found(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(whole, "_law", wrong)
     laws = whole.laws_of_atoms(COIN.atom_balls(), interval, arb(0), tilt)
-    lower, _ = whole.WholeComposition([(laws, 40)], interval, tilt).bounds(Fraction(4))
+    lower, _ = whole.WholeComposition(whole.composed_laws([(laws, 40)]), interval, tilt).bounds(Fraction(4))
     assert lower > COIN_PROFILE

@@ -1,11 +1,6 @@
 """The composition of losses of different kinds: a mixture of shifted profiles, or one contour for all of them.
 
-**Mixture.** Let one part be a finite law, with masses p_i of the losses l_i and p of an infinite loss, and let the
-other part have the profile delta'. Then
-
-    delta(epsilon) = p + sum over i of p_i delta'(epsilon - l_i).
-
-The shifted epsilons are irrational: delta' falls by at most r from x to x + r, because its slope is at least -1.
+**Mixture.** Where all parts but one have atoms, their profile is a sum (`dpverdict.audit.losses.contour.mixture`).
 
 **Contour.** Where all parts have moments, and one of them a density, their product is inverted
 (`dpverdict.audit.losses.contour.product`); mass of an infinite loss is kept out of it and added at the end. Where
@@ -19,7 +14,7 @@ for the profile delta~ of that order; what cancels is made up for by more bits.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
@@ -28,8 +23,9 @@ from typing import Final, Protocol, final
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
-from dpverdict.audit.losses.bounded import BoundedLoss, certified_lattice
+from dpverdict.audit.losses.bounded import BoundedLoss, certified_lattice, largest_of
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.contour.mixture import Mixture
 from dpverdict.audit.losses.contour.moments import MomentFunction
 from dpverdict.audit.losses.contour.product import GaussianAndLaplace, ProductContour
 from dpverdict.audit.losses.curves import (
@@ -43,10 +39,8 @@ from dpverdict.audit.losses.curves import (
     log_delta_ball,
     q_above_of_profile,
 )
-from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.domains import PartMoments
 from dpverdict.audit.losses.finite.loss import FiniteLoss
-from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact, Real, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -62,6 +56,7 @@ _FAR_BITS: Final = 1200
 _NO_DELTA: Final = Fraction(1, 10**12)  # beside that of an infinite loss, where the search for a level ends
 
 Counted = Sequence[tuple[PrivacyLoss, int]]
+Otherwise = Callable[[], Mixture | None]
 
 
 class _Engine(Protocol):
@@ -87,88 +82,6 @@ class _Engine(Protocol):
     def guess(self, delta: Fraction) -> Fraction | None:
         """About where delta(epsilon) is delta; None where no estimate is quick."""
         ...
-
-
-@final
-class Mixture:
-    """The profile of a finite law composed with one other loss."""
-
-    __slots__ = ("__dict__", "_base", "_finite")
-
-    def __init__(self, base: PrivacyLoss, finite: FiniteLoss) -> None:
-        self._base, self._finite = base, finite
-
-    @cached_property
-    def infinite(self) -> arb:
-        """Encloses P[L infinite]: of either, the other loss too."""
-        with precision(_BITS):
-            own, other = self._finite.infinite_mass(_BITS), self._infinite_of_base()
-            return own if other.is_zero() else own + (1 - own) * other
-
-    def _infinite_of_base(self) -> arb:
-        if isinstance(self._base, PldLoss):
-            return arb(self._base.law.infinity_mass)
-        if _is_finite(self._base):
-            return arb(0)
-        if isinstance(self._base, BoundedLoss) and all(_is_finite(factor) for factor, _ in self._base.factors):
-            return arb(0)
-        with suppress(PrecisionExhausted):  # it is no more than the profile anywhere
-            return arb(0).union(self._base._delta_balls([FARTHEST])[0].upper().min(arb(1)))  # pyright: ignore[reportPrivateUsage]
-        return arb(0).union(arb(1))
-
-    def reversed(self) -> Mixture:
-        """That of the other order."""
-        return Mixture(self._base.reversed(), self._finite.reversed())
-
-    def profile(self, epsilon: Fraction, bits: int) -> arb:
-        """The sum over the atoms; their shifts are as close as the accuracy takes."""
-        fine = bits + 40
-        while fine < _MOST_SHIFT_BITS:
-            total = self._sum(epsilon, bits, fine)
-            if total.is_zero() or total.rel_accuracy_bits() >= bits:
-                return total
-            if total.is_finite() and abs(total) < arb(2) ** -1100:
-                break
-            fine *= 2
-        raise PrecisionExhausted("delta", fine, "the value may be exactly 0")
-
-    def _sum(self, epsilon: Fraction, bits: int, fine: int) -> arb:
-        with precision(fine):
-            total = self._finite.infinite_mass(fine)
-            for mass, loss in self._finite.atom_balls():
-                total += mass * self._shifted(ball(epsilon) - loss, bits + 4)
-            return total
-
-    def _shifted(self, epsilon: arb, bits: int) -> arb:
-        """The profile of the other loss at an epsilon in a ball, at the current precision."""
-        point = as_fraction(epsilon.mid())
-        value = self._base.profile(point, bits)
-        if value.is_zero():  # beyond its largest loss, or at an end of it
-            return arb(0).union(self._base.profile(as_fraction(epsilon.lower()), bits))
-        return value + (epsilon - ball(point))
-
-    def between(self, epsilon: Fraction) -> arb:
-        """The profile, as closely as that of the other loss is known, however wide that is."""
-        with precision(_FAR_BITS):
-            total = self._finite.infinite_mass(_FAR_BITS)
-            for mass, loss in self._finite.atom_balls():
-                place = ball(epsilon) - loss
-                point = as_fraction(place.mid())
-                own = (
-                    self._base.profile(point, _LEAST_ACCURACY)  # quicker than as close as can be
-                    if isinstance(self._base, BoundedLoss)
-                    else self._base._delta_balls([point])[0]  # pyright: ignore[reportPrivateUsage]
-                )
-                total += mass * (own + (place - ball(point)))
-            return total
-
-    def at_most(self, epsilon: Fraction) -> arb:
-        """The profile itself, which is quick."""
-        return self.between(epsilon).upper().min(arb(1))
-
-    def guess(self, delta: Fraction) -> Fraction | None:
-        """None."""
-        return None
 
 
 @final
@@ -238,13 +151,6 @@ class ProductOfMoments:
         return estimated_epsilon(self._contour.log_size, rest) if rest > 0 else None
 
 
-def _is_finite(loss: object) -> bool:
-    """Whether a loss that is no finite law is known to be finite: it has moments, or noise that is everywhere."""
-    if isinstance(loss, GaussianLoss | LaplaceLoss | DiscreteGaussianLoss):
-        return True
-    return isinstance(loss, PrivacyLoss) and not isinstance(loss, FiniteLoss) and loss.moments() is not None
-
-
 def _log2(value: arb) -> int:
     return math.floor(float(value.log()) / math.log(2)) if value > 0 else 0
 
@@ -259,12 +165,13 @@ class ProductLoss(BallLoss):
     Args:
         factors: the losses with the number of times each is composed.
         engine: their profile.
+        otherwise: makes the mixture that is asked where no contour reaches, if there is one.
     """
 
-    __slots__ = ("__dict__", "_engine", "_factors")
+    __slots__ = ("__dict__", "_engine", "_factors", "_otherwise")
 
-    def __init__(self, factors: Counted, engine: _Engine) -> None:
-        self._factors, self._engine = tuple(factors), engine
+    def __init__(self, factors: Counted, engine: _Engine, otherwise: Otherwise | None = None) -> None:
+        self._factors, self._engine, self._otherwise = tuple(factors), engine, otherwise
 
     @property
     def factors(self) -> tuple[tuple[PrivacyLoss, int], ...]:
@@ -290,8 +197,16 @@ class ProductLoss(BallLoss):
         factors = [(factor.reversed(), count) for factor, count in self._factors]
         if isinstance(self._engine, Mixture):
             return ProductLoss(factors, self._engine.reversed())
-        found = product_loss(factors)
+        found = product_loss(factors, self._reversed_mixture)
         return PrivacyLoss.reversed(self) if found is None else found
+
+    def _reversed_mixture(self) -> Mixture | None:
+        return None if self._mixture is None else self._mixture.reversed()
+
+    @cached_property
+    def _mixture(self) -> Mixture | None:
+        """Asked where the contour does not reach."""
+        return None if self._otherwise is None else self._otherwise()
 
     def profile(self, epsilon: Fraction, bits: int) -> arb:
         """delta(epsilon), to ``bits`` accurate bits.
@@ -299,7 +214,12 @@ class ProductLoss(BallLoss):
         Raises:
             PrecisionExhausted: no contour of moderate length reaches it.
         """
-        return self._engine.profile(epsilon, bits)
+        try:
+            return self._engine.profile(epsilon, bits)
+        except PrecisionExhausted:
+            if self._mixture is None:
+                raise
+            return self._mixture.profile(epsilon, bits)
 
     def q_above(self, level: Fraction, bits: int) -> arb:
         """The probability of a loss above the level under the second law, to 24 bits at most, fewer beside an atom."""
@@ -318,14 +238,24 @@ class ProductLoss(BallLoss):
     # balls ------------------------------------------------------------------------------------------------------------
 
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
-        return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
+        return [self._close(exactly(epsilon)) for epsilon in epsilons]
+
+    def _close(self, epsilon: Fraction) -> arb:
+        """As `_enclosed`, and closer far in the tail, where that is wide."""
+        found = self._enclosed(epsilon)
+        lattice = None if found.rel_accuracy_bits() >= _LEAST_ACCURACY else self._lattice
+        return found if lattice is None else lattice.closer(epsilon, found)
 
     def _enclosed(self, epsilon: Fraction) -> arb:
         """A ball that contains delta(epsilon)."""
+        with precision(_BITS):
+            largest = self._largest()
+            if largest is not None and largest <= ball(epsilon):
+                return self._engine.infinite
         for bits in (ACCURACY, _LEAST_ACCURACY):
             with suppress(PrecisionExhausted):
                 return self.profile(epsilon, bits)
-        lattice = self._lattice
+        lattice = None if isinstance(self._engine, Mixture) else self._lattice
         with precision(_BITS):
             known = self._engine.between(epsilon)
             if lattice is not None:
@@ -337,7 +267,7 @@ class ProductLoss(BallLoss):
     @cached_property
     def _lattice(self) -> BoundedLoss | None:
         """The factors between laws on a lattice, where a contour does not reach; None where none is certified."""
-        return None if isinstance(self._engine, Mixture) else certified_lattice(self._factors)
+        return certified_lattice(self._factors)
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         return [self._log_delta_ball(exactly(epsilon)) for epsilon in epsilons]
@@ -358,7 +288,7 @@ class ProductLoss(BallLoss):
         try:
             return log_delta_ball(self.profile, epsilon)
         except PrecisionExhausted:
-            found = self._enclosed(epsilon)
+            found = self._close(epsilon)
             with precision(_BITS):
                 return log_between(found.lower(), found.upper())
 
@@ -388,19 +318,9 @@ class ProductLoss(BallLoss):
             return ball(low).union(arb("inf") if exact is None or largest is None else largest)
 
     def _largest(self) -> arb | None:
-        """The largest finite loss, infinite with Gaussian noise; None where it is not known."""
-        total = arb(0)
+        """The largest finite loss, infinite where there is none; None where it is not known."""
         with precision(_BITS):
-            if any(isinstance(factor, GaussianLoss) for factor, _ in self._factors):
-                return arb("inf")
-            for factor, count in self._factors:
-                if isinstance(factor, LaplaceLoss):
-                    total += count * ball(factor.total)
-                elif isinstance(factor, FiniteLoss) and (atoms := factor.atom_balls()):
-                    total += count * atoms[0][1]
-                else:
-                    return None
-        return total.max(arb(0))
+            return largest_of(self._factors)
 
     def _infinite_exactly(self) -> Fraction | None:
         """P[L infinite], if it is rational and known: 0, or that of finite factors beside Gaussian and Laplace ones."""
@@ -440,8 +360,11 @@ class ProductLoss(BallLoss):
         return f"ProductLoss({shown}{rest})"
 
 
-def product_loss(factors: Counted) -> ProductLoss | None:
-    """The product by one contour, in either order; None where no contour of moderate length is known."""
+def product_loss(factors: Counted, otherwise: Otherwise | None = None) -> ProductLoss | None:
+    """The product by one contour, in either order; None where no contour of moderate length is known.
+
+    ``otherwise`` makes the mixture that is asked where the contour does not reach.
+    """
     for is_reversed in (False, True):
         moments: list[tuple[PartMoments, int]] = []
         try:
@@ -457,7 +380,7 @@ def product_loss(factors: Counted) -> ProductLoss | None:
         infinite, other = _infinite(factors), _infinite(factors, is_reversed=True)
         engine = ProductOfMoments(moments, infinite, other, is_reversed=is_reversed)
         if engine.is_cheap():
-            return ProductLoss(factors, engine)
+            return ProductLoss(factors, engine, otherwise)
     return None
 
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import Final, final
 
 import numpy as np
-from flint import acb, arb, ctx
+from flint import acb, arb, arb_poly, ctx
 
-from dpverdict.audit.losses.discrete_gaussian.law import Coordinates
+from dpverdict.audit.losses.discrete_gaussian.law import Coordinates, DiscreteGaussians
 from dpverdict.audit.losses.finite.atoms import to_the_power
 from dpverdict.balls import ball
 from dpverdict.numerics.arrays import Array
@@ -49,6 +49,32 @@ def atoms_within(group: Coordinates, bits: int) -> tuple[list[tuple[arb, arb]], 
     drift, slope = arb(a * a) / (2 * v), arb(a) / v
     found = [(weights[abs(x)] / total, drift + slope * x) for x in range(-k - a, k + 1)]
     return found, rest.upper()
+
+
+def product_atoms(groups: Sequence[Coordinates], bits: int) -> tuple[list[tuple[arb, arb]], arb]:
+    """As `atoms_within`, of the sum of all coordinates: equal losses once, in increasing order."""
+    law = DiscreteGaussians(tuple(groups))
+    masses, others, lowest = arb_poly([1]), arb(0), 0
+    for group, weight in zip(law.groups, law.weights, strict=True):
+        own, rest = atoms_within(group, bits)
+        spaced = [arb(0)] * ((len(own) - 1) * weight + 1)
+        spaced[::weight] = [mass for mass, _ in own]
+        masses *= arb_poly(spaced) ** group.count
+        others += group.count * rest
+        lowest -= group.count * weight * (len(own) - 1 + group.shift) // 2  # as many units below as in `atoms_within`
+    step, rho = law.step, law.rho
+    found = [(mass, ball(rho + (lowest + i) * step)) for i, mass in enumerate(masses.coeffs()) if not mass.is_zero()]
+    return found, others
+
+
+def number_of_atoms(groups: Sequence[Coordinates], bits: int) -> int:
+    """At most so many has `product_atoms`."""
+    law = DiscreteGaussians(tuple(groups))
+    spans = (
+        g.count * weight * (2 * reach(float(g.variance), bits) + g.shift)
+        for g, weight in zip(law.groups, law.weights, strict=True)
+    )
+    return 1 + sum(spans)
 
 
 @final

@@ -148,6 +148,20 @@ class DiscreteGaussianLoss(BallLoss, ExactLoss):
         return ("discrete Gaussian", self.groups)
 
     @property
+    def has_closed_profile(self) -> bool:
+        """Yes: sums over its support."""
+        return True
+
+    def largest(self) -> arb:
+        """Infinite, unless the laws are equal."""
+        return arb("inf") if self.groups else arb(0)
+
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """The variances, shifts and numbers of coordinates."""
+        return self.law_key
+
+    @property
     def groups(self) -> tuple[Coordinates, ...]:
         """The coordinates that move, grouped: variance, absolute shift and count of each group."""
         return () if self._profile is None else self._profile.law.groups

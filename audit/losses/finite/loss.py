@@ -168,6 +168,13 @@ class FiniteLoss(BallLoss, ExactLoss):
         """The weights, with the names of the outcomes, where they have some."""
         return (id(self),) if self._outcomes is None else ("finite", self._outcomes)
 
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """The weights of the distinct losses and their sums, where they are written out."""
+        weights = (self._p_whole, self._q_whole, *(weight for atom in self._atoms for weight in atom))
+        known = tuple(weight.written_out for weight in weights)
+        return None if None in known else known
+
     def event_above(self, level: float) -> str:
         """The outcomes whose loss is larger, by name where they have names."""
         return super().event_above(level) if self._outcomes is None else self._outcomes.above(level)
@@ -395,6 +402,11 @@ class FiniteLoss(BallLoss, ExactLoss):
         return sum((a.rational or Fraction(0) for a, _ in self._atoms[: self._infinite]), Fraction(0)) / (
             self._p_whole.rational
         )
+
+    def largest(self) -> arb | None:
+        """That of the outcomes that both laws have; None where there is none."""
+        atoms = self.atom_balls()
+        return atoms[0][1] if atoms else None
 
     def moments(self) -> PartMoments | None:
         """Those of its atoms; None where no loss is finite."""

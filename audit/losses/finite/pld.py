@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -85,6 +86,12 @@ class PldLoss(BallLoss):
     def law(self) -> LatticeLaw:
         """The masses."""
         return self._law
+
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """The lattice, and a hash of the masses."""
+        masses = hashlib.sha256(self._law.masses.astype("<f8").tobytes()).hexdigest()
+        return (self._law.interval, self._law.lowest, masses, self._law.infinity_mass.hex())
 
     # sums of masses above a loss --------------------------------------------------------------------------------------
 

@@ -356,6 +356,20 @@ class LaplaceLoss(BallLoss, ExactLoss):
         return ("Laplace", self._groups)
 
     @property
+    def has_closed_profile(self) -> bool:
+        """Yes."""
+        return True
+
+    def largest(self) -> arb:
+        """The sum of the shifts."""
+        return ball(self.total)
+
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """The shifts."""
+        return self.law_key
+
+    @property
     def groups(self) -> Groups:
         """The distinct positive shifts with their counts, in increasing order."""
         return self._groups

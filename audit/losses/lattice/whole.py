@@ -109,10 +109,15 @@ def _law(masses: Mapping[int, arb], rate: arb, *, up: bool) -> WholeLaw:
     first, last = min(masses), max(masses)
     tilted = masses if rate.is_zero() else {i: mass * (rate * i).exp() for i, mass in masses.items()}
     total = sum((mass.mid() for mass in tilted.values()), start=arb(0))
-    with precision(53):
-        scale = (+total).mid() if total > 0 else arb(1)
+    scale = _power_of_two(total) if total > 0 else arb(1)
     rounded, nothing = units_up if up else units_down, arb(0)
     return WholeLaw(first, [rounded(tilted.get(i, nothing) / scale) for i in range(first, last + 1)], scale)
+
+
+def _power_of_two(value: arb) -> arb:
+    """The least that is not below a number > 0: products of scales are exact."""
+    mantissa, exponent = value.mid().man_exp()
+    return arb(2) ** (int(exponent) + int(mantissa).bit_length())
 
 
 def _laws(
@@ -199,37 +204,63 @@ def laws_on_points(
 
 
 @final
-class WholeComposition:
-    """Bounds on the profile of a composition.
+@dataclass(frozen=True, slots=True)
+class ComposedLaws:
+    """The three laws of a composition; all numbers are exact.
 
-    Args:
-        parts: the laws of every loss, with the number of times it occurs, all on one lattice and of one tilt.
-        interval: its step h.
-        tilt: theta.
+    Attributes:
+        up, p, q: see the module.
+        infinite: at least what ``up`` has of an infinite loss, of losses that may be finite.
+        apart_lower, apart_upper: bounds on P[L infinite], of which none is in the laws.
+    """
+
+    up: WholeLaw
+    p: WholeLaw
+    q: WholeLaw
+    infinite: arb
+    apart_lower: arb
+    apart_upper: arb
+
+
+def composed_laws(parts: Sequence[tuple[WholeLaws, int]]) -> ComposedLaws:
+    """The laws of the composition of losses on one lattice and of one tilt, each with how often it occurs.
 
     Raises:
         InvalidValue: a law of more than `MOST_POINTS` points.
     """
+    up = _power([(laws.up, count) for laws, count in parts], up=True)
+    p = _power([(laws.p, count) for laws, count in parts], up=False)
+    q = _power([(laws.q, count) for laws, count in parts], up=True)
+    with precision(_WORKING):
+        finite = arb(1)
+        for laws, count in parts:
+            finite *= (1 - laws.apart) ** count
+        apart = arb(0) if all(laws.apart.is_zero() for laws, _ in parts) else 1 - finite
+        infinite = sum((laws.infinite * count for laws, count in parts), start=arb(0)).upper()
+        return ComposedLaws(up, p, q, infinite, apart.lower(), apart.upper())
 
-    __slots__ = ("_apart", "_infinite", "_interval", "_p", "_places", "_q", "_tilt", "_up", "_up_q")
 
-    def __init__(
-        self, parts: Sequence[tuple[WholeLaws, int]], interval: Fraction, tilt: Fraction = Fraction(0)
-    ) -> None:
-        self._interval, self._tilt = interval, tilt
-        up = _power([(laws.up, count) for laws, count in parts], up=True)
-        p = _power([(laws.p, count) for laws, count in parts], up=False)
-        q = _power([(laws.q, count) for laws, count in parts], up=True)
+@final
+class WholeComposition:
+    """Bounds on the profile of a composition.
+
+    Args:
+        laws: those of the composition (`composed_laws`).
+        interval: the step h of their lattice.
+        tilt: their theta.
+    """
+
+    __slots__ = ("_interval", "_laws", "_p", "_places", "_q", "_tilt", "_up", "_up_q")
+
+    def __init__(self, laws: ComposedLaws, interval: Fraction, tilt: Fraction = Fraction(0)) -> None:
+        self._laws, self._interval, self._tilt = laws, interval, tilt
         with precision(_WORKING):
-            finite = arb(1)
-            for laws, count in parts:
-                finite *= (1 - laws.apart) ** count
-            self._apart = arb(0) if all(laws.apart.is_zero() for laws, _ in parts) else 1 - finite
-            self._infinite = sum((laws.infinite * count for laws, count in parts), start=arb(0)).upper()
             rate = ball(tilt) * ball(interval)
-            self._up = _Sums(up, rate, up=True)
-            self._up_q = _Sums(up, rate + ball(interval), up=False)
-            self._p, self._q = _Sums(p, rate, up=False), _Sums(q, rate + ball(interval), up=True)
+            self._up = _Sums(laws.up, rate, up=True)
+            self._up_q = _Sums(laws.up, rate + ball(interval), up=False)
+            self._p = _Sums(laws.p, rate, up=False)
+            self._q = _Sums(laws.q, rate + ball(interval), up=True)
+        p = laws.p
         self._places = [p.first + i for i, mass in enumerate(p.masses) if mass]
 
     def bounds(self, epsilon: Fraction) -> tuple[arb, arb]:
@@ -239,13 +270,13 @@ class WholeComposition:
             growth = ball(epsilon).exp()
             above = self._up.sum_from(first) - growth * self._up_q.sum_from(first)
             lost = self._up.lost * (-ball(self._tilt) * ball(epsilon)).exp()
-            upper = above.max(arb(0)) + lost + self._infinite + self._apart
+            upper = above.max(arb(0)) + lost + self._laws.infinite + self._laws.apart_upper
             lower = arb(0)
             best = self._best(growth)
             for t in self._places[max(best - _NEAR, 0) : best + _NEAR + 1]:
                 p, q = self._event(t)
                 lower = lower.max(p - growth * q)
-            lower += self._apart
+            lower += self._laws.apart_lower
             floor = -ball(epsilon).expm1()
             return lower.lower().max(floor.lower()).max(arb(0)), upper.upper().min(arb(1))
 
@@ -279,7 +310,7 @@ class WholeComposition:
     @property
     def apart(self) -> arb:
         """P[L infinite] that is kept apart."""
-        return self._apart
+        return self._laws.apart_lower.union(self._laws.apart_upper)
 
     @property
     def points(self) -> int:
@@ -372,8 +403,12 @@ def _product(one: WholeLaw, other: WholeLaw, *, up: bool) -> WholeLaw:
         raise InvalidValue("interval", "too small", f"such that a law has at most {MOST_POINTS} points", "coarsen it")
     left = fmpz_poly(one.masses)
     product = (left * left if one is other else left * fmpz_poly(other.masses)).coeffs()
-    masses = [-((-int(mass)) >> BITS) for mass in product] if up else [int(mass) >> BITS for mass in product]
+    sums = sum(one.masses), sum(other.masses)
+    spare = min(max(2 * BITS - (sums[0] * sums[1]).bit_length(), 0), BITS)  # bits, so that powers do not fade away
+    cut = BITS - spare
+    masses = [-((-int(mass)) >> cut) for mass in product] if up else [int(mass) >> cut for mass in product]
     masses += [0] * (length - len(masses))
-    lost = one.lost * (sum(other.masses) + other.lost) + sum(one.masses) * other.lost
+    lost = one.lost * (sums[1] + other.lost) + sums[0] * other.lost
     with precision(_WORKING):
-        return WholeLaw(one.first + other.first, masses, one.scale * other.scale, -((-lost) >> BITS))
+        scale = one.scale * other.scale * arb(2) ** -spare
+    return WholeLaw(one.first + other.first, masses, scale, -((-lost) >> cut))

@@ -73,6 +73,12 @@ class ReplacedInBatch(BallLoss):
         """That of the one-sided loss."""
         return (type(self).__name__, *self.one_sided.law_key)
 
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """That of the one-sided loss."""
+        own = self.one_sided.exact_key
+        return None if own is None else (type(self.one_sided).__qualname__, own)
+
     def reversed(self) -> ReplacedInBatch:
         """Itself."""
         return self

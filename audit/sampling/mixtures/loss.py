@@ -104,6 +104,11 @@ class GaussianMixtureLoss(BallLoss):
         """The weights and the shifts."""
         return (type(self).__name__, self.first, self.second)
 
+    @property
+    def exact_key(self) -> tuple[object, ...] | None:
+        """The weights and the shifts."""
+        return self.law_key
+
     def reversed(self) -> GaussianMixtureLoss:
         """The loss of Q against P: the line is turned around. Itself, where the two mixtures mirror each other."""
         return self if self.first == self.second else GaussianMixtureLoss(self.second, self.first)

@@ -176,6 +176,11 @@ class Weight:
         return [Weight.of(ExponentialSum({})), *(Weight.sum(parts[: j + 1]) for j in range(len(parts)))]
 
     @property
+    def written_out(self) -> tuple[tuple[Fraction, Fraction], ...] | None:
+        """The exponents with their coefficients, in order, where they are written out; else None."""
+        return None if self._known is None else tuple(sorted(self._known.terms.items()))
+
+    @property
     def rational(self) -> Fraction | None:
         """The number, if it is written out and rational; None if it is not."""
         return None if self._known is None else self._known.rational

@@ -17,6 +17,7 @@ from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss, additive_noise_loss
 from dpverdict.audit.losses.lattice.discretise import default_interval, spread
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
+from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.errors import InvalidValue
 
 EPSILONS = np.array([-3.0, -0.5, 0.0, 0.5, 1.0, 3.0, 10.0, 30.0])
@@ -264,3 +265,12 @@ def test_the_epsilon_of_bounds_that_end_at_infinity_is_infinite(delta):
     assert found.upper == math.inf
     assert found.lower < math.inf
     assert loss.epsilon(delta) == math.inf
+
+
+def test_a_step_whose_large_losses_are_rare_has_a_lattice_that_can_be_made() -> None:
+    """Noise 1/4 at rate 1/20000: the spread of the loss is some 1e-5, and the losses to be spanned some 40."""
+    step = poisson_sampled(GaussianLoss(4), "0.00005").remove
+    found = BoundedLoss([(step, 300)])
+    coarse = BoundedLoss([(step, 300)], found.interval, halvings=0).certified_delta(1)
+    assert 0 < coarse.lower <= coarse.upper < 1
+    assert coarse.upper - coarse.lower <= 0.05 * coarse.upper
