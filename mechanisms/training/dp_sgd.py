@@ -383,7 +383,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         both = allocated if isinstance(allocated, AddRemoveLoss) else AddRemoveLoss(remove=allocated, add=allocated)
         through = DeltaBound(
             at=ThroughAbsent(loss=both).delta_at_most,
-            source="through the data without the record",
+            source="",
             because=_THROUGH,
         )
         below: tuple[Below, ...] = (event,)

@@ -273,8 +273,7 @@ def scored_epochs(*, deviation: Fraction, batches: int, epochs: int, with_it: in
         return Summand(density=lambda y: np.exp(log_density(mean)), above=above)
 
     here, away = largest(with_it), largest(without)
-    score = np.maximum.accumulate(log_density(with_it) - log_density(without))
-    rounded = np.round(score, _DECIMALS)
+    score: Array = np.maximum.accumulate(log_density(with_it) - log_density(without)).round(_DECIMALS)
     return ScoredSums(
         here=here,
         away=away,
@@ -282,7 +281,8 @@ def scored_epochs(*, deviation: Fraction, batches: int, epochs: int, with_it: in
         taken=epochs,
         rest=0,
         line=line,
-        score=rounded,
-        words=f"the sum over all {epochs} epochs, y the largest release along the canary's gradient in units of "
-        f"the clipping norm and less its mean without the canary, s = {short_text(deviation)}, of the log-likelihood ratio of y,",
+        score=score,
+        words=f"the sum over all {epochs} epochs, y the largest release along the canary's gradient in units of the "
+        f"clipping norm and less its mean without the canary, s = {short_text(deviation)}, of the log-likelihood ratio "
+        "of y",
     )
