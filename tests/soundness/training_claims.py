@@ -2,13 +2,12 @@
 
     python tests/soundness/training_claims.py 500 [FIRST] [SAMPLING ...]
 
-prints a line for each that is not decided, or decided wrongly, and a count by relation and sampling at the end, with
-the median and the largest ratio of the two ends between which the truth is. The truth of Poisson sampling, and where
-records are added or removed of balls in bins and of fixed sizes, is the certified epsilon of the pair that dominates: the
-ends are one. Elsewhere the claims are beside the two ends: of shuffled batches, known batches and what a pair attains; of
-k of T steps, k blocks of them and a sum of scores; of balls in bins whose record is replaced, the way through the
-data without it; of Poisson batches that are cut, what tells how many others were drawn; and of fixed sizes with a record
-replaced, the composition of the worst step.
+prints a line for each that is not decided, or decided wrongly, and a count by sampling and relation at the end, with
+the median and the largest ratio of the two ends between which the truth is. Where a pair dominates whose curve is
+certified the ends are one. Elsewhere the claims are beside the two ends: of shuffled batches, known batches and what a
+pair attains; of k of T steps, k blocks of them and sums of scores; of balls in bins whose record is replaced, the way
+through the data without it; of Poisson batches that are cut, what tells how many others were drawn; of batches of fixed
+size with a record replaced, the composition of the worst step.
 """
 
 import collections
@@ -65,7 +64,8 @@ class TrainingClaim:
     def __str__(self) -> str:
         run = self.run
         return (
-            f"{run.sampling}, {adjacency_name(run.adjacency)}, noise {run.noise_multiplier}, {run.batches} batches, {run.steps} steps: "
+            f"{run.sampling}, {adjacency_name(run.adjacency)}: "
+            f"noise {run.noise_multiplier}, {run.batches} batches, {run.steps} steps: "
             f"epsilon {float(self.epsilon):.6g} at {self.delta}, {'true' if self.is_true else 'false'}"
         )
 
