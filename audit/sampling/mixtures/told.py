@@ -287,7 +287,7 @@ def cut_batches(*, noise_multiplier: Exact, batches: CutBatches, steps: int, rep
     >>> cut = CutBatches(rate="0.01", size=150, records=10_000)
     >>> loss = cut_batches(noise_multiplier=1, batches=cut, steps=1000, replaced=False)
     >>> round(loss.certified_epsilon("1e-5").upper, 4)
-    1.8282
+    1.8305
     """
     s = check_positive(noise_multiplier, "noise_multiplier")
     number = check_whole(steps, "steps", least=1, remedy="say how often a batch is drawn")
