@@ -337,6 +337,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     def _known(self, because: str) -> tuple[Above, ...]:
         """What needs no sampling: mu and rho of known batches."""
         known = self._least_mu_squared
+        because = because if known == self.known_batches.mu_squared.rational else _PAIRED
         return (
             MuBound(mu_squared=known, source=_KNOWN, because=because),
             RhoBound(rho=known / 2, source="by the l2 norm", because=because),
