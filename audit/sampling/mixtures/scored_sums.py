@@ -42,7 +42,7 @@ _BITS: Final = 192
 _PARTS: Final = 8
 """Cells in a standard deviation of one score."""
 _LONGEST: Final = 1 << 15
-"""Of the numbers that S is reduced to."""
+"""Cells between the ends of what S usually is, at most."""
 _FAR: Final = 9.0
 """Standard deviations of S to each side of its means that are told apart."""
 _POINTS: Final = 20_001
@@ -235,12 +235,9 @@ def scored_steps(*, noise_multiplier: Fraction, steps: int, taken: int, up: int 
         rest=steps - taken,
         line=line,
         score=score,
-        words=f"the sum over all {steps} steps, y the noisy sum {moves}{_LESS if up == 2 else ''}, "
+        words=f"the sum over all {steps} steps, y the noisy sum {moves}, "
         f"s = {short_text(noise_multiplier)}, of {' - '.join(words)}",
     )
-
-
-_LESS: Final = " less that of the batch without the canary"
 
 
 def scored_epochs(*, deviation: Fraction, batches: int, epochs: int, with_it: int, without: int) -> ScoredSums:
