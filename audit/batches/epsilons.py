@@ -78,12 +78,14 @@ class Training:
         return self.fixed_size(Fraction(claim.size, records))
 
     def fixed_size(self, rate: Fraction) -> Interval:
-        """Epsilon where a record is zeroed out, of batches that are drawn anew without replacement.
+        """Epsilon of batches that are drawn anew without replacement, of which a record is a part of the larger data.
 
-        From below the pair with the canary alone, whose batches are those of Poisson sampling; from above known
-        batches, which tell no less by joint convexity.
+        The record takes the place of another one, so that it moves a sum by up to 2, see
+        `dpverdict.audit.sampling.mixtures.fixed_size`; the pair is attained, and the two ends are one.
         """
-        return self.poisson(rate)[0], self.known(self.steps)[1]
+        if rate == 1:
+            return self.known(self.steps)
+        return self._of(poisson_sampled(GaussianLoss(2 / self.noise_multiplier), rate, self.steps))
 
     def _of(self, loss: PrivacyLoss) -> Interval:
         found = loss.certified_epsilon(self.delta)

@@ -31,6 +31,7 @@ class PlanHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     memory: Annotated[str | None, described("Memory that each process of an audit may take, such as 2G.")] = None
     audit: Annotated[list[dict[str, Any]], described("The audits, each below a line [[audit]].")] = []
     scores: Annotated[list[dict[str, Any]], described("Audits of recorded scores, each below a line [[scores]].")] = []
+    sampler: Annotated[list[dict[str, Any]], described("Audits of how batches are made, below [[sampler]].")] = []
     deployment: Annotated[Any, described("What no audit can find out, below one line [deployment].")] = None
 
 
@@ -55,7 +56,10 @@ class PlannedResultFields(TypedDict):
     met: Annotated[bool, described("Whether what was expected came out.")]
     status: Literal["CERTIFIED", "REFUTED", "INCONCLUSIVE", "NOT RUN"]
     error: Annotated[str | None, described("Why it could not be run.")]
-    report: Annotated[dict[str, Any] | None, described("As in urn:dpverdict:report:1.")]
+    report: Annotated[
+        dict[str, Any] | None,
+        described("As in urn:dpverdict:report:1; of a sampler, as of audit-sampler --json."),
+    ]
 
 
 class PlanDocument(TypedDict):

@@ -287,15 +287,29 @@ class SamplerRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     records: Annotated[Text, _part("N", "Of the data; what the loader says if not given.", "Claim")] = None
     batches: Annotated[Text, _part("N", "To be drawn, in whole passes; 1000 if not given.", "Tests")] = None
     seed: Annotated[
-        Text, _part("N", "Of a function that takes a seed; drawn fresh and shown if not given.", "Tests")
+        Text, _part("N", "Of a function that takes a seed; drawn fresh and shown if not given.", "Tests", shared=True)
     ] = None
     error_probability: Annotated[
-        Text, _part("P", f"Of all tests together; {DEFAULT_ERROR_PROBABILITY} if left out.", "Tests")
+        Text, _part("P", f"Of all tests together; {DEFAULT_ERROR_PROBABILITY} if left out.", "Tests", shared=True)
     ] = None
     noise_multiplier: Annotated[Text, _part("S", "Of the training whose epsilon is wanted.", "Epsilon")] = None
     steps: Annotated[Text, _part("T", "Of that training.", "Epsilon")] = None
     delta: Annotated[Text, _part("D", "At which epsilon is wanted.", "Epsilon")] = None
     command: Text = None
+
+    @property
+    def exact_only(self) -> bool:
+        """False: only the batches are seen."""
+        return False
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """No tables: what the function reads is its own."""
+        return {}
+
+
+PlannedRequest: TypeAlias = AnyRequest | SamplerRequest
+"""What an audit of a plan asks for."""
 
 
 @functools.cache

@@ -58,7 +58,7 @@ RELATIONS: Final[dict[str, NeighboringRelation]] = {
 
 NEAREST: Final[dict[str, str]] = {
     "TruncatedSubsampledGaussianDpEvent": "PoissonSampledDpEvent of its Gaussian event is exact where no batch is cut; "
-    "the pair of dp_accounting is an upper bound, which from_pld reads",
+    "elsewhere audit dp-sgd --sampling truncated-poisson has bounds on both sides",
     "ZCDpEvent": "zero-concentrated privacy bounds divergences and has no pair of laws; give the mechanism that has it",
     "RepeatAndSelectDpEvent": "only Renyi divergences of it are bounded; give the event of one run, and count the runs",
     "ExponentialMechanismDpEvent": "its worst pair depends on epsilon, so that none composes; EpsilonDeltaDpEvent with "

@@ -24,7 +24,9 @@ The tails of some losses are wholly Gaussian. Let M >= w P for some w > 0, where
 level alpha = Phi(-z) of Q a half space has the probability w Phi(mu - z) at least under M, and
 z + Phi^-1(w Phi(mu - z)) tends to mu as z grows: (M, Q) keeps no smaller mu, however small w is. Where every step of
 training is a mixture of N(0, s^2) with N(1, s^2), all steps sample the record with a positive probability, and the
-least mu is that of the steps without sampling, exactly.
+least mu is that of the steps without sampling, exactly. Where a record is replaced, a step is the same mixture against
+that of N(0, s^2) with N(-1, s^2): the tail is that of N(1, s^2) against N(0, s^2), and if each of N(1) and N(-1) has a
+part of at most one half, it is paired with N(0), so that no larger mu is needed either.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.allocation import AllocationLoss
+from dpverdict.audit.sampling.mixtures.loss import GaussianMixtureLoss
 from dpverdict.audit.sampling.step import SampledStep
 from dpverdict.balls import Enclosure, Exact, Real, ball, compare, exactly, precision
 from dpverdict.checks import check_positive
@@ -370,6 +373,10 @@ def _squared_mus_of_pairs(loss: object) -> Iterator[tuple[Direction | None, arb]
             yield None, loss.mu_squared.ball()
         case AllocationLoss():
             yield loss.order, loss.epochs / ball(loss.noise_multiplier) ** 2
+        case GaussianMixtureLoss():
+            moved = _replaced_by(loss)
+            if moved is not None:
+                yield None, ball(moved) ** 2
         case SampledStep():
             yield from (
                 (loss.order, square)
@@ -394,6 +401,9 @@ def _of_the_factors(loss: PrivacyLoss) -> arb:
             return arb(loss.epochs).sqrt() / ball(loss.noise_multiplier)
         case SampledStep():
             return arb(gdp_mu(loss.pair).upper)
+        case GaussianMixtureLoss():
+            moved = _replaced_by(loss)
+            return arb("inf") if moved is None else ball(moved)
         case AddRemoveLoss():
             return _of_the_factors(loss.remove)
         case _ if _is_composed(loss):
@@ -403,6 +413,14 @@ def _of_the_factors(loss: PrivacyLoss) -> arb:
             return total.sqrt()
         case _:
             return arb("inf")
+
+
+def _replaced_by(loss: GaussianMixtureLoss) -> Fraction | None:
+    """How far the two mixtures move, one up and the other down, if both of them stay with probability 1/2 at least."""
+    weights = {shift: weight for weight, shift in loss.first}
+    if loss.first != loss.second or weights.get(Fraction(0), Fraction(0)) < Fraction(1, 2):
+        return None
+    return max(weights)
 
 
 def _is_composed(loss: PrivacyLoss) -> bool:

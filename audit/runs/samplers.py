@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from dpverdict.audit.documents.sampler import SamplerDocument
 from dpverdict.audit.documents.schema import checked
 from dpverdict.audit.isolation.process import Limits
 from dpverdict.audit.isolation.requests import answer_of, answered
-from dpverdict.audit.reports.html import render_answer
+from dpverdict.audit.reports.html import render, render_answer
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.balls import exactly
@@ -43,7 +44,7 @@ def audit_sampler(request: SamplerRequest, limits: Limits) -> SamplerAudit:
     Raises:
         DpverdictError: it cannot be carried out, or did not finish.
     """
-    _read(request)  # what is wrong with the options is said at once
+    check_sampler_request(request)
     return answer_of(
         ENTRY,
         msgspec.structs.asdict(request),
@@ -53,6 +54,15 @@ def audit_sampler(request: SamplerRequest, limits: Limits) -> SamplerAudit:
         failed=SamplerAuditFailed,
         limits=limits,
     )
+
+
+def check_sampler_request(request: SamplerRequest) -> None:
+    """What is wrong with the options is said at once, before any batch is drawn.
+
+    Raises:
+        InvalidValue: an option that is missing, out of range or not used.
+    """
+    _read(request)
 
 
 def work(request: Mapping[str, Any], tell: Callable[[object], None]) -> dict[str, object]:
@@ -94,12 +104,12 @@ def _carry_out(request: SamplerRequest) -> SamplerAudit:
     return audit_batches(drawn, claim, error_probability=error, training=training, seed=seed)
 
 
-def sampler_fields(found: SamplerAudit, request: SamplerRequest) -> SamplerDocument:
-    """An audit as JSON values."""
+def sampler_fields(found: SamplerAudit, request: SamplerRequest, created: datetime | None = None) -> SamplerDocument:
+    """An audit as JSON values; ``created`` is now where it is not given."""
     made = found.to_dict()
     document: dict[str, object] = {
         "schema_version": 1,
-        "created": time_stamp(datetime.now(UTC)),
+        "created": time_stamp(datetime.now(UTC) if created is None else created),
         "loader": request.loader,
         "status": found.status,
         **made,
@@ -116,14 +126,21 @@ def sampler_page(found: SamplerAudit, fields: SamplerDocument) -> str:
         status=found.status,
         subject=fields["loader"],
         claim=found.claim,
-        answer=_answer(found),
+        answer=sampler_answer(found),
         sections=tuple(_sections(found, fields)),
         created=fields["created"],
         closing="Tests can refute how batches are said to be made, and never certify it.",
     )
 
 
-def _answer(found: SamplerAudit) -> str:
+def sampler_part(found: SamplerAudit, fields: SamplerDocument, prefix: str) -> str:
+    """The same for a page of many audits; every anchor begins with ``prefix``."""
+    sections = [replace(section, anchor=f"{prefix}-{section.anchor}") for section in _sections(found, fields)]
+    return render("sampler_part.html.j2", answer=sampler_answer(found), claim=found.claim, sections=sections)
+
+
+def sampler_answer(found: SamplerAudit) -> str:
+    """One sentence: what the tests say."""
     sure = f"error probability {rounded_text(found.error_probability)} for all of them together"
     if found.refuted:
         return f"{len(found.findings)} of {found.tests} tests reject what is claimed, {sure}."

@@ -1,4 +1,4 @@
-"""DP-SGD: noisy sums of clipped gradients, on batches that are sampled in one of six ways.
+"""DP-SGD: noisy sums of clipped gradients, on batches that are sampled in one of nine ways.
 
 Where every record takes part independently of the others, by Poisson sampling or as balls fall in bins, the output with
 the canary alone against that on no records dominates, in both orders. Of shuffled batches no dominating pair is known;
@@ -7,6 +7,19 @@ a fixed size that are drawn anew in every step are those of `dpverdict.audit.sam
 Poisson batch under replace-one that of `dpverdict.audit.sampling.mixtures.loss`. With cyclic Poisson sampling the
 records are cut into b groups, independently of their values, and step t samples from group t mod b alone: a record
 takes part in ceil(T/b) steps at most, and what they tell is Poisson sampling in so many.
+
+Of k of T steps, and of balls in bins where the record is replaced, no curve of a worst pair is known, but bounds on
+either side: k blocks of steps, or the way through the data without the record (both
+`dpverdict.audit.sampling.mixtures.through`), and events about sums of scores
+(`dpverdict.audit.sampling.mixtures.scored_sums`). Poisson batches that are cut at a size are those of
+`dpverdict.audit.sampling.mixtures.told`. With rates of their own, fixed beforehand and independently of the data, the
+record of the largest rate is the worst: the pair of a smaller one is a mixture of it with two equal laws.
+
+**mu of a replaced record.** The parts of (1 - q) N(0, s^2) + q N(1, s^2) and (1 - q) N(0, s^2) + q N(-1, s^2),
+q <= 1/2, are paired so that no two of them are more than 1 apart: 1 with 0, 0 with -1, 0 with 0. So one step is
+1/s-GDP, by joint convexity, where known batches are 2/s-GDP, and the far tail attains it. Likewise the bin of a
+record is paired with another one for its replacement, and k of T steps with k others, if there are as many: a
+distance of sqrt(2 k) rather than 2 sqrt(k).
 """
 
 from __future__ import annotations
@@ -14,9 +27,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, Literal, TypeAlias, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -24,14 +36,18 @@ from flint import arb
 
 from dpverdict.audit.losses.base import AddRemoveLoss, LikelihoodRatio, PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss, identical_laws
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.domains import Direction, EventBound
 from dpverdict.audit.sampling.allocation import random_allocation
 from dpverdict.audit.sampling.allocation_moments import delta_at_most
 from dpverdict.audit.sampling.mixtures.fixed_size import replaced_in_batch
 from dpverdict.audit.sampling.mixtures.loss import poisson_replaced
+from dpverdict.audit.sampling.mixtures.scored_sums import scored_epochs, scored_steps
+from dpverdict.audit.sampling.mixtures.through import ThroughAbsent, blocks_of_steps
+from dpverdict.audit.sampling.mixtures.told import CutBatches, cut_batches
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.shuffled import ShuffledBatches, shuffled_batches
-from dpverdict.balls import Exact, exactly
+from dpverdict.balls import Exact, Real, exactly, sqrt_up
 from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import (
@@ -51,6 +67,14 @@ from dpverdict.mechanisms.core.guarantees import ZeroConcentratedDP
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, sampled_above
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import Parameter, whole
+from dpverdict.mechanisms.training.batches import (
+    EPOCHWISE,
+    IN_WORDS,
+    SAMPLINGS,
+    BatchNoise,
+    BatchSampling,
+    read_sampling,
+)
 from dpverdict.mechanisms.training.gradients import (
     NOISE_MULTIPLIER,
     ON_GRADIENTS,
@@ -64,25 +88,34 @@ from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
 
-BatchSampling: TypeAlias = Literal[
-    "poisson", "balls-in-bins", "shuffle", "shuffle-once", "fixed-size", "cyclic-poisson"
-]
-EPOCHWISE: Final[tuple[BatchSampling, ...]] = ("balls-in-bins", "shuffle", "shuffle-once")
-"""Of whole epochs, in each of which every record is in one batch."""
-SAMPLINGS: Final[tuple[BatchSampling, ...]] = ("poisson", *EPOCHWISE, "fixed-size", "cyclic-poisson")
-
-_IN_WORDS: Final[Mapping[BatchSampling, str]] = {
-    "poisson": "Poisson",
-    "balls-in-bins": "balls in bins",
-    "shuffle": "shuffled in each epoch",
-    "shuffle-once": "shuffled once",
-    "fixed-size": "fixed size, drawn anew in each step",
-    "cyclic-poisson": "cyclic Poisson",
-}
+_MOST_RECORDS: Final = 1_000_000
+_POISSON: Final[tuple[BatchSampling, ...]] = ("poisson", "cyclic-poisson", "weighted")
+_VARIANTS: Final[tuple[BatchSampling, ...]] = ("poisson", *EPOCHWISE, "fixed-size", "cyclic-poisson")
+"""The ways to make batches that reports show beside each other."""
 _KNOWN: Final = "of known batches"
 _CANARY: Final = "a canary whose gradient has the clipping norm, and no other record"
 _CANARY_AND_OPPOSITE: Final = (
     "a canary whose gradient has the clipping norm, replaced by its opposite, and no other record"
+)
+_CANARY_AND_ZEROS: Final = "a canary whose gradient has the clipping norm, and others whose gradients are 0"
+_CANARY_AND_ZERO: Final = (
+    "a canary whose gradient has the clipping norm, replaced by one whose gradient is 0, and no other record"
+)
+_BLOCKS: Final = (
+    "k of T steps are one step of each of k blocks that are drawn first; if they are known, each is an epoch of balls "
+    "in bins, and by joint convexity that tells no less (Feldman and Shenfeld 2025)"
+)
+_THROUGH: Final = (
+    "to replace a record is to remove it and to add another: delta(eps) is at most that of removing at a, and e^a "
+    "times that of adding at eps - a"
+)
+_PAIRED: Final = (
+    "the steps of the record and those of its replacement are drawn together, apart from each other where half of the "
+    "steps are enough; if both are known that tells no less, by joint convexity"
+)
+_CUT: Final = (
+    "given which other records are drawn, and which are kept without it, the record is added, or takes the place of "
+    "another one: sampled Gaussian pairs of distance 1 or 2, of which it is told which; by joint convexity"
 )
 _INTERPOLATION: Final = (
     "given the batches of the other records the two laws are mixtures of two normal laws each, which are no further "
@@ -98,126 +131,6 @@ _IN_PLACE: Final = (
     "given a batch without the record and the place in it that the record takes the two laws are a sampled Gaussian "
     "pair of distance 2; by joint convexity their mixtures are no further apart, in both orders (Zhu, Dong and Wang)"
 )
-_MOST_RECORDS: Final = 1_000_000
-_BLOCK: Final = 1 << 22  # places of records that are drawn at a time
-
-
-NOT_KNOWN: Final[Mapping[str, str]] = {
-    "with-replacement": "a record can stand in a batch several times: audit each step as mixture_of_gaussians of "
-    "dpverdict.audit.sampling.mixtures.loss, exact for records that are added or removed",
-    "truncated-poisson": "of Poisson batches that are cut at a size no worst pair is known; fixed-size, with that size "
-    "over the number of records, is what always cut batches are",
-    "k-of-t": "random_allocation(steps=T // k, epochs=k) bounds it from above: audit balls-in-bins with rate k/T",
-    "weighted": "with rates of their own, independent of the other records, the record of the largest rate is the "
-    "worst: audit poisson with that rate",
-}
-"""Other ways to make batches, and what is nearest to each."""
-
-
-def read_sampling(text: str) -> BatchSampling:
-    """How batches are made, as it is written.
-
-    Raises:
-        InvalidValue: none of `SAMPLINGS`.
-    """
-    for known in SAMPLINGS:
-        if text == known:
-            return known
-    remedy = "say how batches are made"
-    if text.replace("_", "-") in ("without-replacement", "fixed"):
-        remedy = "write fixed-size for batches that are drawn anew in each step, without replacement"
-    elif text.replace("_", "-") in NOT_KNOWN:
-        remedy = NOT_KNOWN[text.replace("_", "-")]
-    raise InvalidValue("sampling", text, f"one of {', '.join(SAMPLINGS)}", remedy)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchNoise:
-    """Gaussian noise on the sums of batches that are drawn anew in every run.
-
-    Attributes:
-        dim: of one gradient.
-        rate: q.
-        steps: T.
-        sampling: how batches are made.
-        multiplier: standard deviation in units of the clipping norm, exactly.
-        scale: the standard deviation that is sampled.
-        separation: b, the number of groups of cyclic Poisson sampling: record i is in group i mod b.
-        missing: of batches of fixed size, how many records a data set may be short of whole batches.
-    """
-
-    dim: int
-    rate: Fraction
-    steps: int
-    sampling: BatchSampling
-    multiplier: Fraction
-    scale: float
-    separation: int = 1
-    missing: int = 0
-
-    @property
-    def size(self) -> int:
-        """Numbers of a release: T d."""
-        return self.steps * self.dim
-
-    @property
-    def batches(self) -> int:
-        """The number of batches of an epoch, without Poisson sampling."""
-        return self.rate.denominator
-
-    @property
-    def epochs(self) -> int:
-        """The number of epochs, without Poisson sampling."""
-        return self.steps // self.batches
-
-    def covariance(self) -> dict[str, Fraction]:
-        """That of one number of a release, given the batches."""
-        return {"variance": Fraction(self.scale) ** 2}
-
-    def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
-        """Noisy sums of batches of given gradients: shape (n d,) -> (trials, T d)."""
-        gradients = statistic.reshape(-1, self.dim)
-        noisy = self.scale * rng.standard_normal((trials, self.size))
-        if not len(gradients):
-            return noisy
-        for first in range(0, trials, block := max(1, _BLOCK // (self.steps * len(gradients)))):
-            part = noisy[first : first + block].reshape(-1, self.steps, self.dim)
-            part += self._sums(gradients, len(part), rng)
-        return noisy
-
-    def _sums(self, gradients: Array, trials: int, rng: np.random.Generator) -> Array:
-        """Sums over batches: shape (trials, T, d)."""
-        n = len(gradients)
-        if self.sampling == "poisson":
-            drawn: Array = (rng.random((trials, self.steps, n)) < float(self.rate)).astype(np.float64)
-            sums: Array = drawn @ gradients
-            return sums
-        if self.sampling == "cyclic-poisson":
-            own = np.arange(self.steps)[:, None] % self.separation == np.arange(n) % self.separation
-            taken: Array = (own & (rng.random((trials, self.steps, n)) < float(self.rate))) @ gradients
-            return taken
-        if self.sampling == "fixed-size":
-            drawn_size = math.floor(self.rate * (n + self.missing))
-            order = rng.permuted(np.broadcast_to(np.arange(n), (trials, self.steps, n)), axis=2)
-            chosen: Array = (order < drawn_size).astype(np.float64) @ gradients
-            return chosen
-        orders = 1 if self.sampling == "shuffle-once" else self.epochs
-        if self.sampling == "balls-in-bins":
-            batch = rng.integers(self.batches, size=(trials * orders, n))
-        else:
-            places = np.broadcast_to(np.arange(max(n, self.batches)), (trials * orders, max(n, self.batches)))
-            batch = rng.permuted(places, axis=1)[:, :n] % self.batches
-        batch = batch + self.batches * np.arange(trials * orders)[:, None]
-        columns = [
-            np.bincount(batch.ravel(), np.tile(column, trials * orders), trials * orders * self.batches)
-            for column in gradients.T
-        ]
-        whole_epochs = (
-            np.stack(columns, axis=1).astype(np.float64, copy=False).reshape(trials, orders * self.batches, self.dim)
-        )
-        repeated: Array = np.tile(whole_epochs, (1, self.epochs // orders, 1))
-        return repeated
 
 
 @final
@@ -230,8 +143,11 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     batches, anew in each epoch ("shuffle") or once ("shuffle-once"); or a batch of q n of the n records, without
     replacement, is drawn in each step ("fixed-size"; of records that are added or removed n is the larger number, and
     the size of a batch stays); or each step samples with probability q from one of b groups in turn
-    ("cyclic-poisson"). A release has T d numbers. Without a claim of its own it is held to what no sampling is needed
-    for: rho-zCDP, rho = K m^2/(2 s^2), where a record takes part in K steps and moves a sum by m at most.
+    ("cyclic-poisson"); or every record takes part in exactly q T steps, drawn uniformly for itself ("k-of-t"); or of
+    Poisson batches a uniform part of a given size is kept if they are larger ("truncated-poisson"); or they have rates
+    of the records, of which q is the largest, the one that all records have in a release ("weighted"). A release has
+    T d numbers. Without a claim of its own it is held to what no sampling is needed for: rho-zCDP, rho = K m^2/(2 s^2),
+    where a record takes part in K steps and moves a sum by m at most.
 
     Args:
         noise_multiplier: standard deviation of the noise in units of the clipping norm, > 0, exact.
@@ -240,8 +156,10 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         sampling: one of `SAMPLINGS`.
         clipping_norm: > 0, exact; what is promised does not depend on it.
         dim: the number of coordinates of a gradient; what is promised does not depend on it.
-        adjacency: the neighbouring relation; replace-one is refused for balls in bins.
+        adjacency: the neighbouring relation.
         separation: the number b of groups of cyclic Poisson sampling; of it alone.
+        size: of the largest batch, of truncated Poisson sampling alone.
+        records: how many there are, in the larger of the two data sets; of truncated Poisson sampling alone.
 
     Raises:
         InvalidValue: an argument out of range.
@@ -265,6 +183,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             "sampling", "|".join(SAMPLINGS), "How batches are made.", lambda name, words: read_sampling(words[name])
         ),
         Parameter("separation", "B", "The least distance of two steps of one record.", whole),
+        Parameter("size", "B", "Of the largest batch, where Poisson batches are cut.", whole),
+        Parameter("records", "N", "Of the larger data set, where Poisson batches are cut.", whole),
         *ON_GRADIENTS,
     )
     calibration_width: ClassVar[float] = 2.0**-20  # each end of a bracket takes integrals of its own
@@ -279,6 +199,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     claim: ZeroConcentratedDP
     sampling: BatchSampling
     separation: int
+    cut: CutBatches | None
     assumptions: tuple[str, ...]
 
     def __init__(
@@ -292,6 +213,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         dim: int = 1,
         adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE,
         separation: int | None = None,
+        size: int | None = None,
+        records: int | None = None,
     ) -> None:
         self._take(
             noise_multiplier=noise_multiplier, clipping_norm=clipping_norm, steps=steps, dim=dim, adjacency=adjacency
@@ -302,13 +225,11 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         self.sampling = read_sampling(sampling)
         whole_epochs, replaced = sampling in EPOCHWISE, self.adjacency is REPLACE_ONE
         self.separation = self._groups(sampling, separation)
-        if replaced and sampling == "balls-in-bins":
-            remedy = (
-                "its worst pair under replace-one is a record and its opposite, whose loss has no curve here; a "
-                "replacement is a removal and an addition, so that (eps, delta) under add-or-remove-one is "
-                "(2 eps, (1 + e^eps) delta) under replace-one"
-            )
-            raise InvalidValue("adjacency", "replace-one", f"add-or-remove-one with sampling {sampling}", remedy)
+        self.cut = self._cut_batches(sampling, size, records)
+        if sampling == "k-of-t" and (self.rate * self.steps).denominator != 1:
+            whole_number = max(1, round(self.rate * self.steps))
+            remedy = f"each record is in rate * steps of the steps: give for example rate {whole_number}/{self.steps}"
+            raise InvalidValue("rate", rate, "a whole number over the steps", remedy)
         if sampling == "fixed-size" and self.rate.denominator > _MOST_RECORDS:
             remedy = "give the size of a batch over the number of records, such as 256/60000"
             raise InvalidValue("rate", rate, f"a fraction of at most {_MOST_RECORDS} records", remedy)
@@ -328,6 +249,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             scale=float_above(deviation),
             separation=self.separation,
             missing=0 if replaced else 1,
+            cut=0 if self.cut is None else self.cut.size,
         )
         self.claim = ZeroConcentratedDP(self.known_batches.mu_squared.rational / 2)  # type: ignore[operator]
         self.assumptions = (
@@ -348,6 +270,18 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             remedy = "with more groups than steps some records are never seen"
             raise InvalidValue("separation", separation, f"at most {self.steps}, the steps", remedy)
         return groups
+
+    def _cut_batches(self, sampling: BatchSampling, size: int | None, records: int | None) -> CutBatches | None:
+        """How Poisson batches are cut; None where they are not."""
+        for name, given in (("size", size), ("records", records)):
+            if (given is None) == (sampling == "truncated-poisson"):
+                requirement = "given with sampling truncated-poisson, and with it alone"
+                raise InvalidValue(name, given, requirement, "say how large a batch is, and how many records there are")
+        if size is None or records is None:
+            return None
+        if records > _MOST_RECORDS:
+            raise InvalidValue("records", records, f"at most {_MOST_RECORDS}", "audit a smaller data set")
+        return CutBatches(rate=self.rate, size=size, records=records)
 
     @property
     def batches(self) -> int:
@@ -371,8 +305,12 @@ class DPSGD(GradientMechanism, StatisticMechanism):
 
     def privacy_bounds(self) -> Bounds:
         """The two lists of the way in which batches are made."""
-        if self.sampling in ("poisson", "cyclic-poisson"):
+        if self.sampling in _POISSON:
             return self._sampled()
+        if self.cut is not None:
+            return self._of_cut_batches(self.cut)
+        if self.sampling == "k-of-t" or (self.sampling == "balls-in-bins" and self.adjacency is REPLACE_ONE):
+            return self._counted()
         if self.sampling == "fixed-size":
             return self._of_fixed_size()
         return self._allocated() if self.sampling == "balls-in-bins" else self._shuffled()
@@ -398,12 +336,87 @@ class DPSGD(GradientMechanism, StatisticMechanism):
 
     def _known(self, because: str) -> tuple[Above, ...]:
         """What needs no sampling: mu and rho of known batches."""
-        known = self.known_batches.mu_squared.rational
-        assert known is not None  # a fraction
+        known = self._least_mu_squared
+        because = because if known == self.known_batches.mu_squared.rational else _PAIRED
         return (
             MuBound(mu_squared=known, source=_KNOWN, because=because),
             RhoBound(rho=known / 2, source="by the l2 norm", because=because),
         )
+
+    @property
+    def _least_mu_squared(self) -> Fraction:
+        """mu^2 that every pair keeps: of known batches, or of a replaced record whose steps are paired with others."""
+        number, variance = self._taking_part, self.noise_multiplier**2
+        if self.adjacency is REPLACE_ONE:
+            if self.sampling in _POISSON and self.rate <= Fraction(1, 2):
+                return number / variance
+            if self.sampling in ("balls-in-bins", "k-of-t") and self.rate <= Fraction(1, 2):
+                return 2 * number / variance
+        known = self.known_batches.mu_squared.rational
+        assert known is not None  # a fraction
+        return known
+
+    def _counted(self) -> Bounds:
+        """The canary alone, in k of T steps or in a bin of each epoch: its curves are bounded on either side."""
+        replaced, taken = self.adjacency is REPLACE_ONE, self._taking_part
+        pair, words = self._canary_alone(), _CANARY_AND_OPPOSITE if replaced else _CANARY
+        blocks = blocks_of_steps(self.steps, taken) if self.sampling == "k-of-t" else [(self.batches, self.epochs)]
+        allocated = compose_counted(
+            [(random_allocation(noise_multiplier=self.noise_multiplier, steps=t, epochs=k), 1) for t, k in blocks]
+        )
+        why = _CONVEXITY
+        known = Dominating(
+            loss=GaussianLoss.from_squared(self._least_mu_squared),
+            description=words,
+            justification=_PAIRED if replaced else why,
+        )
+        tail = self._tail(pair, words)
+        sums = scored_steps(
+            noise_multiplier=self.noise_multiplier, steps=self.steps, taken=taken, down=1 if replaced else 0
+        )
+        event = KnownEvent(pair=pair, description=words, event=sums.event)
+        if not replaced:
+            if taken == 1 and allocated.is_certified:
+                worst = WorstPair(loss=allocated, pair=pair, description=words, justification=why)
+                return Bounds(above=(*self._known(worst.because), worst), below=(worst, tail))
+            dominating = Dominating(loss=allocated, description=words, justification=_BLOCKS)
+            return Bounds(above=(*self._known(why), dominating, known), below=(event, tail))
+        both = allocated if isinstance(allocated, AddRemoveLoss) else AddRemoveLoss(remove=allocated, add=allocated)
+        through = DeltaBound(
+            at=ThroughAbsent(loss=both).delta_at_most,
+            source="",
+            because=_THROUGH,
+        )
+        below: tuple[Below, ...] = (event,)
+        if self.sampling == "balls-in-bins":
+            canary = np.eye(1, self.dim) * float_below(self.clipping_norm)
+            zero = self.neighbours(canary, 0 * canary)
+            below += (AttainedLoss(pair=zero, loss=allocated, description=_CANARY_AND_ZERO),)
+        return Bounds(above=(*self._known(_PAIRED), known, through), below=(*below, tail))
+
+    def _of_cut_batches(self, cut: CutBatches) -> Bounds:
+        """Poisson batches that are cut: from above by what is told of the other records, from below with zeros."""
+        replaced = self.adjacency is REPLACE_ONE
+        canary = np.eye(1, self.dim) * float_below(self.clipping_norm)
+        zeros = np.zeros((cut.records - 1, self.dim))
+        dataset = np.concatenate([zeros, canary])
+        pair = self.neighbours(dataset, np.concatenate([zeros, -canary]) if replaced else zeros)
+        loss = cut_batches(noise_multiplier=self.noise_multiplier, batches=cut, steps=self.steps, replaced=replaced)
+        rate, s = cut.taking_part, self.noise_multiplier
+        attained = (
+            poisson_replaced(noise_multiplier=s, sampling_probability=rate, steps=self.steps)
+            if replaced
+            else poisson_sampled(GaussianLoss(1 / s), rate, self.steps)
+        )
+        below = (
+            AttainedLoss(pair=pair, loss=attained, description=_CANARY_AND_ZEROS),
+            self._tail(pair, _CANARY_AND_ZEROS),
+        )
+        known = self._known(_IN_PLACE)
+        if not loss.is_certified:
+            unsampled = Dominating(loss=self.known_batches, description="", justification=_KNOWN)
+            return Bounds(above=(*known, unsampled), below=below)
+        return Bounds(above=(*known, Dominating(loss=loss, description="", justification=_CUT)), below=below)
 
     def _of_fixed_size(self) -> Bounds:
         """The canary in the place of its opposite: the worst pair, but of several steps in which it is replaced."""
@@ -484,15 +497,55 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             justification="deterministic batches, which tell no less by joint convexity over the permutations; of "
             "shuffled batches no dominating pair is known",
         )
-        event = KnownEvent(pair=pair, description=words, event=self._event)
-        return Bounds(above=(dominating,), below=(event, self._tail(pair, words)))
+        events = [KnownEvent(pair=pair, description=words, event=event) for event in self._events_of_shuffles()]
+        return Bounds(above=(dominating,), below=(*events, self._attained_by_shuffles(pair), self._tail(pair, words)))
+
+    def _events_of_shuffles(self) -> list[Callable[[Fraction], EventBound]]:
+        """About the number of epochs with a large release, and about sums of scores over fresh epochs or steps."""
+        found: list[Callable[[Fraction], EventBound]] = [self._event]
+        if self.sampling == "shuffle" and self.epochs > 1:
+            replaced = self.adjacency is REPLACE_ONE
+            epochs = scored_epochs(
+                deviation=self.noise_multiplier,
+                batches=self.batches,
+                epochs=self.epochs,
+                with_it=2,
+                without=0 if replaced else 1,
+            )
+            found.append(lambda epsilon: epochs.event(epsilon))
+        return found
+
+    def _attained_by_shuffles(self, opposite: NeighbourPair) -> AttainedLoss:
+        """The whole loss of a pair: a replaced canary among opposite gradients, or a removed one that is alone.
+
+        Where all others are opposite, and the canary is replaced by one of them, all batches have one mean; its own
+        has 2 more, and is uniform in each epoch, or in all of them, of which the means over epochs are sufficient.
+        """
+        replaced, s = self.adjacency is REPLACE_ONE, self.noise_multiplier
+        epochs, over, means = self.epochs, "", "y_t the noisy sum"
+        if self.sampling == "shuffle-once":
+            s, epochs = s * Fraction(sqrt_up(Real.of(Fraction(1, epochs)))), 1
+            over, means = f"{self.epochs} ", f"y_t the mean over {self.epochs} epochs of the noisy sum"
+        loss = random_allocation(noise_multiplier=s / 2 if replaced else s, steps=self.batches, epochs=epochs)
+        moved = "(2 y_t - 2)/s^2" if replaced else "(2 y_t - 1)/(2 s^2)"
+        more = ", plus the batch size" if replaced else ""
+        ratio = LikelihoodRatio(
+            f"sum over {epochs} epochs of log of the mean over {self.batches} batches of exp({over}{moved})",
+            f"s = {exact_text(self.noise_multiplier)}, {means} along the canary's gradient in units of the clipping "
+            f"norm{more}",
+        )
+        return AttainedLoss(
+            pair=opposite if replaced else self._canary_alone(),
+            loss=AddRemoveLoss(remove=loss.remove, add=loss.add, ratio=ratio),
+            description=_OPPOSITE if replaced else _CANARY,
+        )
 
     def variants(self) -> Mapping[str, DPSGD]:
         """The run with every way to make batches that these steps have."""
         found = {}
-        for sampling in SAMPLINGS:
+        for sampling in _VARIANTS:
             with contextlib.suppress(InvalidValue):  # no whole epochs, or no bound under this relation
-                found[_IN_WORDS[sampling]] = DPSGD(
+                found[IN_WORDS[sampling]] = DPSGD(
                     noise_multiplier=self.noise_multiplier,
                     rate=self.rate,
                     steps=self.steps,
@@ -509,10 +562,10 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         moved = clipped(record[None], float(self.clipping_norm))[0]
         if replacement is not None:
             moved = moved - clipped(replacement[None], float(self.clipping_norm))[0]
-        known = self.sampling in ("shuffle", "shuffle-once") or replacement is not None
+        known = self.sampling in ("shuffle", "shuffle-once", "k-of-t") or replacement is not None
         longest = (1 if replacement is None else 2) * self.clipping_norm
         norm = min(exact_norm(moved if known else record), longest)
-        if self.sampling == "fixed-size":
+        if self.sampling in ("fixed-size", "truncated-poisson"):
             return self.known_batches
         if known:
             square = norm**2 / (self.clipping_norm * self.noise_multiplier) ** 2
@@ -522,12 +575,15 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     @property
     def known_batches(self) -> GaussianLoss:
         """The privacy loss where it is known in which batches every record takes part."""
-        distance = 2 if self.adjacency is REPLACE_ONE or self.sampling == "fixed-size" else 1
+        in_place = self.sampling in ("fixed-size", "truncated-poisson")
+        distance = 2 if self.adjacency is REPLACE_ONE or in_place else 1
         return GaussianLoss.from_squared(distance**2 * self._taking_part / self.noise_multiplier**2)
 
     @property
     def _taking_part(self) -> int:
         """In how many steps one record takes part at most, or may."""
+        if self.sampling == "k-of-t":
+            return self.noise.taken
         return self.epochs if self.sampling in EPOCHWISE else -(-self.steps // self.separation)
 
     def _independent(self, multiplier: Fraction) -> AddRemoveLoss:
@@ -574,11 +630,17 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             more = " plus the batch size" if shuffled else ""
             less = " less 1" if shuffled and not replaced else ""
             words = f"the sum over the {number} epochs of the noisy sum of the first batch {along}{more}{less}"
+        rate, together = self.rate, self.sampling == "shuffle-once"
+        if self.sampling == "k-of-t":
+            words, together = f"the sum over the first {number} steps of the noisy sums {along}", True
+            rate = Fraction(1, math.comb(self.steps, number))
+        if self.cut is not None:
+            rate = self.cut.taking_part
         return HalfSpaces(
             noise_multiplier=self.noise_multiplier,
             number=number,
-            rate=self.rate,
-            together=self.sampling == "shuffle-once",
+            rate=rate,
+            together=together,
             distance=2 if (replaced and opposite) or self.sampling == "fixed-size" else 1,
             below=replaced and not opposite,
             offset=1 if shuffled and not replaced else 0,
@@ -621,7 +683,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             size = math.floor(self.rate * len(records))
             base = size * mean if fixed else rest
             steps = released.reshape(len(released), noise.steps, noise.dim)[:, own] - base
-            q = float(self.rate)
+            q = float(self.rate if self.cut is None else self.cut.taking_part)
             with np.errstate(divide="ignore"):
                 here, away = (
                     np.logaddexp(np.log1p(-q), math.log(q) + log_ratios(steps, moved - mean, variance))
@@ -632,9 +694,19 @@ class DPSGD(GradientMechanism, StatisticMechanism):
 
         def allocated(released: Array) -> Array:
             epochs = released.reshape(len(released), noise.epochs, noise.batches, noise.dim) - rest
-            found = np.logaddexp.reduce(log_ratios(epochs, canary, variance), axis=2) - math.log(noise.batches)
+            here = np.logaddexp.reduce(log_ratios(epochs, canary, variance), axis=2)
+            if replaced:
+                found = here - np.logaddexp.reduce(log_ratios(epochs, there, variance), axis=2)
+            else:
+                found = here - math.log(noise.batches)
             total: Array = found.sum(axis=1)
             return total
+
+        def counted(released: Array) -> Array:
+            steps = released.reshape(len(released), noise.steps, noise.dim) - rest
+            here = _log_mean_of_products(log_ratios(steps, canary, variance), noise.taken)
+            found: Array = here - _log_mean_of_products(log_ratios(steps, there, variance), noise.taken)
+            return found
 
         def shuffled(released: Array) -> Array:
             mean = others.mean(axis=0) if len(others) else np.zeros(noise.dim)
@@ -648,6 +720,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             total: Array = (here - away).sum(axis=1)
             return total
 
+        if self.sampling == "k-of-t":
+            return counted
         if self.sampling in EPOCHWISE:
             return allocated if self.sampling == "balls-in-bins" else shuffled
         return drawn
@@ -658,7 +732,18 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             "noise multiplier": exact_text(self.noise_multiplier),
             "rate": exact_text(self.rate),
             "steps": str(self.steps),
-            "batches": _IN_WORDS[self.sampling],
+            "batches": IN_WORDS[self.sampling],
             **({"groups of records": str(self.separation)} if self.sampling == "cyclic-poisson" else {}),
             "clipping norm": exact_text(self.clipping_norm),
         }
+
+
+def _log_mean_of_products(logs: Array, taken: int) -> Array:
+    """log of the mean, over all sets of so many columns, of the products of exponentials: (trials, T) -> (trials,)."""
+    sums = np.full((len(logs), taken + 1), -np.inf)
+    sums[:, 0] = 0.0
+    for column in logs.T:
+        sums[:, 1:] = np.logaddexp(sums[:, 1:], sums[:, :-1] + column[:, None])
+    number = math.lgamma(logs.shape[1] + 1) - math.lgamma(taken + 1) - math.lgamma(logs.shape[1] - taken + 1)
+    found: Array = sums[:, taken] - number
+    return found

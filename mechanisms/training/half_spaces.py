@@ -94,6 +94,7 @@ class HalfSpaces:
     def counts(self) -> tuple[Array, Array, Array]:
         """Some k, with log Pr[K = k] and mu_k, in float64."""
         n, rate = self.number, float(self.rate)
+        log_rate = math.log(self.rate.numerator) - math.log(self.rate.denominator)
         k = np.array([n]) if self.together else np.unique(np.linspace(1, n, min(n, _COUNTS)).round())
         ways = (
             np.zeros(k.shape)
@@ -102,7 +103,7 @@ class HalfSpaces:
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             absent = np.where(k < n, (n - k) * np.log1p(-rate), 0.0)
-        weights = np.full(k.shape, math.log(rate)) if self.together else ways + k * math.log(rate) + absent
+        weights = np.full(k.shape, log_rate) if self.together else ways + k * log_rate + absent
         mus = np.array([self.mean(int(count)) for count in k]) / (float(self.noise_multiplier) * math.sqrt(n))
         return k[mus > 0], weights[mus > 0], mus[mus > 0]
 

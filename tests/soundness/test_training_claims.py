@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpverdict.mechanisms.training.dp_sgd import SAMPLINGS, BatchSampling
+from dpverdict.mechanisms.training.batches import SAMPLINGS, BatchSampling
 
 CLAIMS = runpy.run_path(str(Path(__file__).parent / "training_claims.py"))
 random_claim = CLAIMS["random_claim"]

@@ -33,6 +33,7 @@ from dpverdict.audit.runs.plans.renderings import BADGES, status_of
 from dpverdict.audit.runs.plans.results import NOT_RUN, AuditResult, PlanResult, PlanStatus
 from dpverdict.audit.runs.request import Bar
 from dpverdict.cards import DECISIONS, MARKS
+from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -72,7 +73,10 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> Pac
         plan: its file.
         bar: told how far the accounts of the losses are.
     """
-    releases = [one for one in result.results if not one.audit.control]
+    releases = [one for one in result.results if not (one.audit.control or one.of_sampler)]
+    if not releases and any(one.of_sampler for one in result.results):
+        remedy = "add an [[audit]] of what is released"
+        raise InvalidValue("packet", result.plan.title, "of a plan with an audit of a release", remedy)
     controls = [one for one in result.results if one.audit.control]
     claims = [_claim_of(one) for one in releases]
     spent: list[Spendable | None] = []

@@ -33,6 +33,13 @@
     out = "out.npy"
     claim = "eps=1, delta=1e-5"
 
+    [[sampler]]                   # how a loader makes its batches; its options are those of audit-sampler
+    name = "batches"
+    loader = "loader.py:make"
+    sampling = "poisson"
+    rate = 0.05
+    records = 1000
+
     [deployment]                  # for `--packet` alone: what no audit can find out, see `deployment`
     privacy_unit = "one person"
 
@@ -54,11 +61,20 @@ from typing import Final, final
 import msgspec
 
 from dpverdict.audit.documents.plan import PlanEntry, PlanHead
-from dpverdict.audit.documents.request import AnyRequest, Request, ScoresRequest, names_a_callable, option_of, parts
+from dpverdict.audit.documents.request import (
+    PlannedRequest,
+    Request,
+    SamplerRequest,
+    ScoresRequest,
+    names_a_callable,
+    option_of,
+    parts,
+)
 from dpverdict.audit.documents.schema import converted, fields_of
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, parse_limits
 from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
+from dpverdict.audit.runs.samplers import check_sampler_request
 from dpverdict.audit.trials.catalogue import CALIBRATION, offered, option
 from dpverdict.audit.trials.user_functions import probability
 from dpverdict.balls import exactly
@@ -105,7 +121,7 @@ class PlannedAudit:
     name: str
     anchor: str
     expect: Expected
-    request: AnyRequest
+    request: PlannedRequest
     limits: Limits = NO_LIMITS
 
     @property
@@ -149,7 +165,7 @@ class Plan:
         tests = TESTS_PER_AUDIT * max(1, sum(not audit.request.exact_only for audit in self.audits))
         return float(exactly(self.error_probability, name="error_probability") / tests)
 
-    def request_of(self, audit: PlannedAudit, seed: int) -> AnyRequest:
+    def request_of(self, audit: PlannedAudit, seed: int) -> PlannedRequest:
         """The request of an audit with its part of the error probability and a seed that depends on its name."""
         if audit.request.exact_only:
             return audit.request
@@ -180,16 +196,17 @@ def read_plan(path: str | Path) -> Plan:
 def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
     """The plan that a TOML table describes; see `read_plan`."""
     _refuse_parts_of_an_audit(table)
-    entries, recorded = _entries(table, "audit"), _entries(table, "scores")
+    readers = {"audit": _audit_of_table, "scores": _scores, "sampler": _sampler}
+    entries = [(reader, entry) for key, reader in readers.items() for entry in _entries(table, key)]
     head = converted(_whole_numbers_in_words(table), PlanHead)
     probability(head.error_probability, "error_probability")
-    if not entries and not ("audit" not in table and recorded):
+    if not entries or ("audit" in table and not table["audit"]):
         remedy = "begin each with a line [[audit]], and give it a mechanism"
         raise InvalidValue("audit", table.get("audit", []), "a list of one or more tables", remedy)
     shared = parse_limits(head.timeout, head.memory)
     audits: list[PlannedAudit] = []
-    for number, entry in enumerate([*entries, *recorded], start=1):
-        audit = (_audit_of_table if number <= len(entries) else _scores)(entry, number, folder, shared)
+    for number, (reader, entry) in enumerate(entries, start=1):
+        audit = reader(entry, number, folder, shared)
         for other in audits:
             if audit.anchor == other.anchor:
                 remedy = f"{other.name!r} is too much like it: give each audit another name"
@@ -222,7 +239,7 @@ def _entries(table: Mapping[str, object], key: str) -> list[dict[str, object]]:
     return found
 
 
-def _entry(table: Mapping[str, object], kind: type[AnyRequest], key: str, number: int) -> PlanEntry:
+def _entry(table: Mapping[str, object], kind: type[PlannedRequest], key: str, number: int) -> PlanEntry:
     """What an entry says of itself beside its request, after a check of the names of all of its keys."""
     for shared in parts(kind, "shared"):
         if shared in table:
@@ -232,22 +249,40 @@ def _entry(table: Mapping[str, object], kind: type[AnyRequest], key: str, number
     return converted(_whole_numbers_in_words(own), PlanEntry, key)
 
 
-def _keys(kind: type[AnyRequest]) -> dict[str, str]:
+def _keys(kind: type[PlannedRequest]) -> dict[str, str]:
     """The parts of a request that an entry of a plan gives, by their keys there."""
     shared = parts(kind, "shared")
     names = {name: name if kind is Request else option_of(kind, name).removeprefix("--") for name in parts(kind)}
     return {key: name for name, key in names.items() if name not in shared}
 
 
-def _scores(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:
-    """An audit of recorded scores."""
-    entry, keys = _entry(table, ScoresRequest, "scores", number), _keys(ScoresRequest)
+def _words_of(table: Mapping[str, object], keys: Mapping[str, str], kind: str) -> dict[str, str]:
+    """The values of an entry whose keys are all known."""
     for key, value in table.items():
         known = (*fields_of(PlanEntry), *keys)
         if key not in known:
-            remedy = f"{nearest(key, known)}an audit of scores has {', '.join(known)}"
-            raise InvalidValue(f"scores.{key}", value, "a key of [[scores]]", remedy)
-    words = _in_words({key: table[key] for key in keys if key in table}, "scores")
+            remedy = f"{nearest(key, known)}an entry of [[{kind}]] has {', '.join(known)}"
+            raise InvalidValue(f"{kind}.{key}", value, f"a key of [[{kind}]]", remedy)
+    found = _in_words({key: table[key] for key in keys if key in table}, kind)
+    return {key: str(value) for key, value in found.items()}
+
+
+def _sampler(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:
+    """An audit of how batches are made."""
+    entry, keys = _entry(table, SamplerRequest, "sampler", number), _keys(SamplerRequest)
+    asked = {keys[key]: word for key, word in _words_of(table, keys, "sampler").items()}
+    if "loader" not in asked:
+        raise InvalidValue("sampler.loader", None, f"given for audit {number}", 'add loader = "loader.py:make"')
+    given = asked["loader"]
+    request = converted(asked | {"loader": _path_from_plan(given, folder, is_path=False)}, SamplerRequest, "sampler")
+    check_sampler_request(request)
+    return _planned_audit(entry, request, f"{number} batches of {given}", given, shared)
+
+
+def _scores(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:
+    """An audit of recorded scores."""
+    entry, keys = _entry(table, ScoresRequest, "scores", number), _keys(ScoresRequest)
+    words = _words_of(table, keys, "scores")
     files = parts(ScoresRequest, "names")
     asked = {keys[key]: str(folder / str(word)) if keys[key] in files else word for key, word in words.items()}
     request = converted({"claim": None, **asked}, ScoresRequest, "scores")
@@ -274,7 +309,9 @@ def _audit_of_table(table: Mapping[str, object], number: int, folder: Path, shar
     return _planned_audit(entry, request, f"{number} {mechanism}", mechanism, shared)
 
 
-def _planned_audit(entry: PlanEntry, request: AnyRequest, called: str, mechanism: str, shared: Limits) -> PlannedAudit:
+def _planned_audit(
+    entry: PlanEntry, request: PlannedRequest, called: str, mechanism: str, shared: Limits
+) -> PlannedAudit:
     """The audit of an entry.
 
     Args:
@@ -289,10 +326,11 @@ def _planned_audit(entry: PlanEntry, request: AnyRequest, called: str, mechanism
     if not slug:
         raise InvalidValue("audit.name", name, "a name with a letter or a digit in it", "call it what it releases")
     followed = isinstance(request, Request) and request.followed
-    black_box = isinstance(request, ScoresRequest) or (names_a_callable(mechanism) and not followed)
+    black_box = isinstance(request, ScoresRequest | SamplerRequest) or (names_a_callable(mechanism) and not followed)
     expect = entry.expect or ("not refuted" if black_box else "certified")
     if black_box and expect == "certified":
-        remedy = 'of a function without a schema only the releases are seen: expect "not refuted" or "refuted"'
+        seen = "the batches" if isinstance(request, SamplerRequest) else "of a function without a schema the releases"
+        remedy = f'only {seen} are seen: expect "not refuted" or "refuted"'
         raise InvalidValue("audit.expect", expect, f"possible for {mechanism}", remedy)
     return PlannedAudit(
         name=name,

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final, final
 
+from dpverdict.audit.documents.request import SamplerRequest
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.runs.plans.plan import Plan, PlannedAudit
 
@@ -68,6 +69,11 @@ class AuditResult:
     seconds: float
     files: tuple[str, ...] = ()
     provenance: Mapping[str, object] | None = None
+
+    @property
+    def of_sampler(self) -> bool:
+        """Whether it is of how batches are made, and of no release."""
+        return isinstance(self.audit.request, SamplerRequest)
 
     @property
     def met(self) -> bool:

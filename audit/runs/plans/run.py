@@ -20,13 +20,15 @@ from typing import Any
 from msgspec.structs import asdict
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
-from dpverdict.audit.documents.request import AnyRequest
+from dpverdict.audit.documents.request import AnyRequest, SamplerRequest
+from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits
 from dpverdict.audit.isolation.provenance import file_hash, package_hash
 from dpverdict.audit.runs.finished_audit import WantedRenderings, read_finished_audit, status_of_fields
 from dpverdict.audit.runs.plans.plan import Plan, PlannedAudit
 from dpverdict.audit.runs.plans.results import AuditResult, PlanResult
 from dpverdict.audit.runs.request import Bar
+from dpverdict.audit.runs.samplers import audit_sampler, sampler_answer, sampler_fields, sampler_part
 from dpverdict.audit.runs.subprocesses.audit import audit_from_request
 from dpverdict.audit.trials.atomic_files import hold, remove_left_over
 from dpverdict.audit.trials.journal import Journal
@@ -114,6 +116,8 @@ def _result_of_audit(
 ) -> AuditResult:
     request = plan.request_of(audit, seed)
     try:
+        if isinstance(request, SamplerRequest):
+            return _result_of_sampler(audit, request, created)
         name = _entry(audit, request, created)
         kept = _kept_entry(journal, name, audit)
         if kept is None:
@@ -134,6 +138,21 @@ def _result_of_audit(
         seconds=kept["seconds"],
         files=() if kept["provenance"] is None else tuple(kept["provenance"]["files"]),
         provenance=kept["provenance"],
+    )
+
+
+def _result_of_sampler(audit: PlannedAudit, request: SamplerRequest, created: datetime) -> AuditResult:
+    """An audit of how batches are made: carried out again in every run, as what its loader imports is not known."""
+    began = time.monotonic()
+    found = audit_sampler(request, audit.limits)
+    fields = sampler_fields(found, request, created)
+    return AuditResult(
+        audit=audit,
+        status=Status[found.status],
+        fields={**fields, "answer": sampler_answer(found)},
+        page=sampler_part(found, fields, audit.anchor),
+        error=None,
+        seconds=round(time.monotonic() - began, 3),
     )
 
 

@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
-from dpverdict.audit.documents.request import AnyRequest, ScoresRequest, names_a_callable
+from dpverdict.audit.documents.request import (
+    AnyRequest,
+    PlannedRequest,
+    SamplerRequest,
+    ScoresRequest,
+    names_a_callable,
+)
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.runs.finished_audit import FinishedAudit
 from dpverdict.audit.runs.plans.plan import Expected, Plan, PlannedAudit
@@ -194,15 +200,19 @@ def _found(one: AuditResult) -> Iterator[Finding]:
     if one.status is None or (one.met and one.status is not Status.INCONCLUSIVE):
         return
     claim: Any = one.fields["claim"]
-    yield Finding(name=one.audit.name, claim=claim["text"], status=one.status, answer=one.answer,
+    said = claim if one.of_sampler else claim["text"]
+    yield Finding(name=one.audit.name, claim=said, status=one.status, answer=one.answer,
                   control=one.audit.control, fields=one.fields, source=_source(one.audit.request))  # fmt: skip
 
 
-def _source(request: AnyRequest) -> tuple[str, int] | None:
+def _source(request: PlannedRequest) -> tuple[str, int] | None:
     """The file of a user's function and the line where it begins; None of what is in no file that is seen here."""
-    if isinstance(request, ScoresRequest) or not names_a_callable(request.mechanism):
+    if isinstance(request, ScoresRequest):
         return None
-    where, _, name = request.mechanism.rpartition(":")
+    function = request.loader if isinstance(request, SamplerRequest) else request.mechanism
+    if not names_a_callable(function):
+        return None
+    where, _, name = function.rpartition(":")
     path = Path(where if where.endswith(".py") else where.replace(".", "/") + ".py")
     try:
         tree = ast.parse(path.read_bytes())

@@ -123,7 +123,7 @@ def test_the_noise_of_other_batches_is_that_of_the_closest_bound(sampling: str) 
         ([], 2, "sampling must be given for dp-sgd: add --sampling"),
         (["--sampling", "poisson", "--noise-multiplier", "1"], 2, "left out"),
         (["--sampling", "poisson", "--adjacency", "replace-one"], 0, "noise multiplier = 2.775"),
-        (["--sampling", "balls-in-bins", "--adjacency", "replace-one"], 2, "replace-one"),
+        (["--sampling", "balls-in-bins", "--adjacency", "replace-one"], 0, "noise multiplier = 2.858"),
     ],
 )
 def test_the_command_finds_a_noise_multiplier(words: list[str], code: int, said: str, capsys) -> None:

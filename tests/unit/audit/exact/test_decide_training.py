@@ -180,3 +180,67 @@ def test_balls_in_bins_with_next_to_no_noise_are_held_to_what_known_batches_tell
     quiet = run(noise_multiplier="1e-6", rate="0.1", steps=40, sampling="balls-in-bins")
     assert certify(quiet, "eps=100, delta=1e-5").status is not Status.CERTIFIED
     assert certify(quiet, "mu=2000001").status is Status.CERTIFIED
+
+
+# ways to make batches that have bounds on both sides ------------------------------------------------------------------
+
+REPLACED = NeighboringRelation.REPLACE_ONE
+OTHERS = {
+    "k of t": {"sampling": "k-of-t"},
+    "k of t, replaced": {"sampling": "k-of-t", "adjacency": REPLACED},
+    "balls in bins, replaced": {"sampling": "balls-in-bins", "adjacency": REPLACED},
+    "cut": {"sampling": "truncated-poisson", "size": 150, "records": 10_000},
+    "cut, replaced": {"sampling": "truncated-poisson", "size": 150, "records": 10_000, "adjacency": REPLACED},
+    "weighted": {"sampling": "weighted"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "above", "below"),
+    [
+        ("k of t", "1.702", "1.686"),
+        ("k of t, replaced", "3.55", "2.81"),
+        ("balls in bins, replaced", "3.55", "2.81"),
+        ("cut", "1.84", "1.828"),
+        ("cut, replaced", "2.86", "2.84"),
+        ("weighted", "1.8283", "1.8282"),
+    ],
+)
+def test_other_batches_are_decided_on_both_sides(name, above, below):
+    """10 epochs of 100 steps: Poisson sampling keeps 1.8283, and 2.8435 where the record is replaced."""
+    training = run(**OTHERS[name])
+    certified = certify(training, f"eps={above}, delta=1e-5")
+    assert certified.status is Status.CERTIFIED
+    assert certified.certificate.worst_case
+    refuted = certify(training, f"eps={below}, delta=1e-5")
+    assert refuted.status is Status.REFUTED
+    p, q = refuted.witness.probability, refuted.witness.neighbour_probability
+    assert p.lower - np.exp(float(below)) * q.upper > 0.99e-5
+
+
+def test_of_one_step_of_all_the_loss_is_exact_and_of_all_steps_no_sampling_is_left():
+    worst = worst_case(run(sampling="k-of-t", rate="0.01", steps=100))
+    assert worst.exact
+    bins = worst_case(run(sampling="balls-in-bins", rate="0.01", steps=100))
+    found, wanted = (one.loss.certified_delta(1) for one in (worst, bins))
+    assert (found.lower, found.upper) == (wanted.lower, wanted.upper)
+    every = run(sampling="k-of-t", rate=1, steps=9)
+    assert certify(every, "mu=3").status is Status.CERTIFIED
+    assert certify(every, "mu=2.999").status is Status.REFUTED
+    assert certify(every, "eps=18, delta=1e-5").status is certify(run(rate=1, steps=9), "eps=18, delta=1e-5").status
+
+
+@pytest.mark.parametrize(("rate", "mu"), [("0.01", 10), ("0.5", 10), ("0.51", 20)])
+def test_a_replaced_record_of_poisson_batches_has_the_mu_of_one_that_is_removed(rate, mu):
+    """Up to a rate of one half; beyond it no more than that of known batches is certified."""
+    training = run(rate=rate, steps=100, adjacency=REPLACED)
+    assert certify(training, f"mu={mu}").status is Status.CERTIFIED
+    assert certify(training, f"rho={mu**2 / 2}").status is Status.CERTIFIED
+    assert certify(training, "mu=9.999").status is Status.REFUTED
+    if mu == 20:
+        assert certify(training, "mu=19").status is Status.INCONCLUSIVE
+
+
+def test_claims_of_other_batches_that_are_wide_are_undecided():
+    often = run(sampling="truncated-poisson", size=100, records=10_000)
+    assert certify(often, "eps=3, delta=1e-5").status is Status.INCONCLUSIVE

@@ -30,6 +30,8 @@ SCHEMES = [
     ("shuffle-once", ALONE),
     ("shuffle-once", REPLACED),
 ]
+OTHERS = [("poisson", REPLACED), ("weighted", REPLACED), ("k-of-t", ALONE)]
+"""Whose sums have other means than those of a removed record in some of the batches."""
 
 
 def run(sampling, adjacency, **changed):
@@ -38,7 +40,7 @@ def run(sampling, adjacency, **changed):
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize(("sampling", "adjacency"), SCHEMES)
+@pytest.mark.parametrize(("sampling", "adjacency"), [*SCHEMES, *OTHERS])
 def test_every_claim_of_mu_rho_and_pure_epsilon_is_decided(sampling, adjacency):
     training = run(sampling, adjacency)
     square = training.half_spaces.mu_squared

@@ -9,6 +9,7 @@ import pytest
 import scipy
 from flint import arb
 
+from dpverdict.audit.exact.gdp import gdp_mu
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.sampling.mixtures.fixed_size import replaced_in_batch
@@ -183,3 +184,21 @@ def test_several_replaced_steps_are_between_what_is_attained_and_the_composition
 def test_what_is_no_mixture_is_refused(wrong):
     with pytest.raises(InvalidValue):
         wrong()
+
+
+@pytest.mark.parametrize(("q", "steps"), [("0.01", 4), ("1/2", 1), ("0.3", 25)])
+def test_the_least_mu_of_a_replaced_record_is_that_of_one_that_is_removed(q, steps):
+    found = gdp_mu(poisson_replaced(noise_multiplier=2, sampling_probability=q, steps=steps))
+    assert found.lower <= np.sqrt(steps) / 2 <= found.upper
+    assert found.upper - found.lower < 1e-8
+    loss = poisson_replaced(noise_multiplier=2, sampling_probability=q, steps=1)
+    for epsilon in (
+        0.0,
+        0.1,
+        0.4,
+    ):  # the profile is below that of the Gaussian pair; of a little less it is not far out
+        assert loss.certified_delta(epsilon).upper <= GaussianLoss("0.5").certified_delta(epsilon).lower
+
+
+def test_of_rates_above_one_half_no_such_mu_is_told():
+    assert gdp_mu(poisson_replaced(noise_multiplier=2, sampling_probability="0.9")).upper > 0.9

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dp_accounting import NeighboringRelation
 
 from dpverdict.audit.exact.decide import known_epsilon
 from dpverdict.audit.exact.worst_case import worst_case
@@ -15,7 +14,8 @@ from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.training.dp_sgd import DPSGD, NOT_KNOWN, SAMPLINGS
+from dpverdict.mechanisms.training.batches import NOT_KNOWN, SAMPLINGS
+from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 
 def training(**changed):
@@ -70,7 +70,12 @@ def test_shuffled_batches_are_whole_batches_and_epochs():
         ("steps", {"steps": 0}),
         ("sampling", {"sampling": "sometimes"}),
         ("noise_multiplier", {"noise_multiplier": 0}),
-        ("adjacency", {"adjacency": NeighboringRelation.REPLACE_ONE, "sampling": "balls-in-bins"}),
+        ("rate", {"sampling": "k-of-t", "rate": "0.3"}),
+        ("size", {"sampling": "truncated-poisson", "records": 9}),
+        ("records", {"sampling": "truncated-poisson", "size": 3}),
+        ("records", {"sampling": "truncated-poisson", "size": 3, "records": 3}),
+        ("records", {"sampling": "truncated-poisson", "size": 3, "records": 10**7}),
+        ("size", {"size": 3}),
         ("separation", {"sampling": "cyclic-poisson"}),
         ("separation", {"separation": 2}),
         ("separation", {"sampling": "cyclic-poisson", "separation": 9}),
@@ -101,7 +106,16 @@ def exact_ratio(run, pair, released):
 
 
 def every_batching(run, data):
-    if "poisson" in run.sampling:
+    if run.sampling == "k-of-t":
+        own = list(itertools.combinations(range(run.steps), run.noise.taken))
+        for chosen in itertools.product(own, repeat=len(data)):
+            table = np.array([[t in steps for steps in chosen] for t in range(run.steps)]).reshape(run.steps, len(data))
+            yield len(own) ** -float(len(data)), table @ data[:, 0]
+        return
+    if run.cut is not None:
+        yield from every_cut_batching(run, data)
+        return
+    if "poisson" in run.sampling or run.sampling == "weighted":
         places = [(t, i) for t in range(run.steps) for i in range(len(data)) if (t - i) % run.separation == 0]
         for taken in itertools.product((0, 1), repeat=len(places)):
             table, q = np.zeros((run.steps, len(data))), float(run.rate)
@@ -128,17 +142,26 @@ def every_batching(run, data):
         yield 1 / len(orders) ** epochs, np.tile(np.array(sums), run.epochs // epochs)
 
 
+def every_cut_batching(run, data):
+    n, q, one = len(data), float(run.rate), []
+    for drawn in itertools.product((0, 1), repeat=n):
+        members = [i for i in range(n) if drawn[i]]
+        kept = list(itertools.combinations(members, min(len(members), run.cut.size)))
+        chance = q ** len(members) * (1 - q) ** (n - len(members)) / len(kept)
+        one += [(chance, data[list(batch), 0].sum()) for batch in kept]
+    for chosen in itertools.product(one, repeat=run.steps):
+        yield math.prod(chance for chance, _ in chosen), np.array([total for _, total in chosen])
+
+
 @pytest.mark.parametrize("relation", [ADD_OR_REMOVE_ONE, REPLACE_ONE])
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_the_score_of_the_worst_pair_is_the_likelihood_ratio(sampling, relation):
-    if sampling == "balls-in-bins" and relation is REPLACE_ONE:
-        with pytest.raises(InvalidValue, match="add-or-remove-one"):
-            training(sampling=sampling, adjacency=relation)
-        return
     changed = {
         "poisson": {"rate": "0.3", "steps": 3},
         "cyclic-poisson": {"rate": "0.3", "steps": 3, "separation": 2},
         "fixed-size": {"rate": "0.4", "steps": 2},
+        "weighted": {"rate": "0.3", "steps": 3},
+        "truncated-poisson": {"rate": "0.4", "steps": 2, "size": 2, "records": 4},
     }.get(sampling, {"rate": "0.5", "steps": 4})
     run = training(sampling=sampling, noise_multiplier="0.9", adjacency=relation, **changed)
     pair = worst_case(run).pair
@@ -149,7 +172,7 @@ def test_the_score_of_the_worst_pair_is_the_likelihood_ratio(sampling, relation)
 
 def test_every_sampling_runs():
     for sampling in SAMPLINGS:
-        groups = {"separation": 2} if sampling == "cyclic-poisson" else {}
+        groups = {"cyclic-poisson": {"separation": 2}, "truncated-poisson": {"size": 2, "records": 7}}.get(sampling, {})
         assert training(sampling=sampling, **groups).release([[1.0]] * 7, np.random.default_rng(6)).shape == (8,)
 
 
@@ -198,4 +221,4 @@ def test_the_same_noise_is_told_for_every_way_to_make_batches() -> None:
     uneven = DPSGD(noise_multiplier=1, rate="0.3", steps=8, sampling="poisson")
     assert list(uneven.variants()) == ["Poisson", fixed]
     replaced = DPSGD(noise_multiplier=1, rate="0.25", steps=8, sampling="shuffle", adjacency=REPLACE_ONE)
-    assert list(replaced.variants()) == ["Poisson", "shuffled in each epoch", "shuffled once", fixed]
+    assert list(replaced.variants()) == ["Poisson", "balls in bins", "shuffled in each epoch", "shuffled once", fixed]
