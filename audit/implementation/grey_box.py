@@ -260,8 +260,8 @@ def _check_separate_coordinates(run: Run, dataset: Any, seed: int) -> tuple[Grey
     name = "coordinates have noise of their own"
     if not isinstance(dataset, np.ndarray) or dataset.dtype.kind not in "biuf":
         return _not_checked(name, "the dataset is no array of numbers"), False
-    zeros, outputs = held_safe(np.zeros_like(dataset)), OutcomeRows(())
-    equal, few = False, False
+    zeros, equal, few = held_safe(np.zeros_like(dataset)), False, False
+    outputs: Batch = OutcomeRows(())
     with contextlib.suppress(MechanismFailure):
         outputs = run(zeros, np.random.default_rng(seed))
         equal, few = _always(_have_equal_coordinates, outputs, run, zeros, seed)

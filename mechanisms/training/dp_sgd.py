@@ -75,6 +75,7 @@ from dpverdict.mechanisms.training.batches import (
     BatchSampling,
     read_sampling,
 )
+from dpverdict.mechanisms.training.canary_score import canary_score
 from dpverdict.mechanisms.training.gradients import (
     NOISE_MULTIPLIER,
     ON_GRADIENTS,
@@ -660,71 +661,13 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         return clipped(records, float(self.clipping_norm)).ravel()
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
-        """The log-likelihood ratio of P against Q at releases of shape (trials, T d), for the worst pair.
-
-        Of other pairs it takes the other records for their mean: the most powerful score of the canary's game.
-        """
-        noise, place = self.noise, pair.position()
-        records, variance = clipped(pair.dataset, float(self.clipping_norm)), self.noise.scale**2
-        canary, others = records[place], np.delete(records, place, axis=0)
-        there, replaced, fixed = np.zeros(noise.dim), self.adjacency is REPLACE_ONE, self.sampling == "fixed-size"
-        if replaced:
-            there = clipped(pair.neighbour[place : place + 1], float(self.clipping_norm))[0]
-        rest = others.sum(axis=0) * float(self.rate)
-
-        def log_ratios(noisy: Array, moved: Array, spread: float) -> Array:
-            """log of N(moved, spread) against N(0, spread) at points of shape (..., d)."""
-            found: Array = (noisy @ moved - moved @ moved / 2) / spread
-            return found
-
-        def drawn(released: Array) -> Array:
-            own = slice(place % noise.separation, None, noise.separation)
-            mean = others.mean(axis=0) if fixed and len(others) else np.zeros(noise.dim)
-            size = math.floor(self.rate * len(records))
-            base = size * mean if fixed else rest
-            steps = released.reshape(len(released), noise.steps, noise.dim)[:, own] - base
-            q = float(self.rate if self.cut is None else self.cut.taking_part)
-            with np.errstate(divide="ignore"):
-                here, away = (
-                    np.logaddexp(np.log1p(-q), math.log(q) + log_ratios(steps, moved - mean, variance))
-                    for moved in (canary, there if replaced else mean)
-                )
-            total: Array = (here - away).sum(axis=1)
-            return total
-
-        def allocated(released: Array) -> Array:
-            epochs = released.reshape(len(released), noise.epochs, noise.batches, noise.dim) - rest
-            here = np.logaddexp.reduce(log_ratios(epochs, canary, variance), axis=2)
-            if replaced:
-                found = here - np.logaddexp.reduce(log_ratios(epochs, there, variance), axis=2)
-            else:
-                found = here - math.log(noise.batches)
-            total: Array = found.sum(axis=1)
-            return total
-
-        def counted(released: Array) -> Array:
-            steps = released.reshape(len(released), noise.steps, noise.dim) - rest
-            here = _log_mean_of_products(log_ratios(steps, canary, variance), noise.taken)
-            found: Array = here - _log_mean_of_products(log_ratios(steps, there, variance), noise.taken)
-            return found
-
-        def shuffled(released: Array) -> Array:
-            mean = others.mean(axis=0) if len(others) else np.zeros(noise.dim)
-            base = mean * max(len(records), noise.batches) / noise.batches if len(others) else mean
-            epochs = released.reshape(len(released), noise.epochs, noise.batches, noise.dim) - base
-            spread = variance
-            if noise.sampling == "shuffle-once":
-                epochs, spread = epochs.mean(axis=1, keepdims=True), variance / noise.epochs
-            ratios = [log_ratios(epochs, moved - mean, spread) for moved in (canary, there)]
-            here, away = (np.logaddexp.reduce(ratio, axis=2) for ratio in ratios)
-            total: Array = (here - away).sum(axis=1)
-            return total
-
-        if self.sampling == "k-of-t":
-            return counted
-        if self.sampling in EPOCHWISE:
-            return allocated if self.sampling == "balls-in-bins" else shuffled
-        return drawn
+        """The log-likelihood ratio of P against Q at releases of shape (trials, T d), for the worst pair."""
+        records, place = clipped(pair.dataset, float(self.clipping_norm)), pair.position()
+        replacement = None
+        if self.adjacency is REPLACE_ONE:
+            replacement = clipped(pair.neighbour[place : place + 1], float(self.clipping_norm))[0]
+        taking_part = self.rate if self.cut is None else self.cut.taking_part
+        return canary_score(self.noise, records, place, replacement, float(taking_part))
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""
@@ -736,14 +679,3 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             **({"groups of records": str(self.separation)} if self.sampling == "cyclic-poisson" else {}),
             "clipping norm": exact_text(self.clipping_norm),
         }
-
-
-def _log_mean_of_products(logs: Array, taken: int) -> Array:
-    """log of the mean, over all sets of so many columns, of the products of exponentials: (trials, T) -> (trials,)."""
-    sums = np.full((len(logs), taken + 1), -np.inf)
-    sums[:, 0] = 0.0
-    for column in logs.T:
-        sums[:, 1:] = np.logaddexp(sums[:, 1:], sums[:, :-1] + column[:, None])
-    number = math.lgamma(logs.shape[1] + 1) - math.lgamma(taken + 1) - math.lgamma(logs.shape[1] - taken + 1)
-    found: Array = sums[:, taken] - number
-    return found
