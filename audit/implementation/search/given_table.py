@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -112,6 +112,9 @@ def table_for(
         return _of_object(_named(data), asked, known, adjacency, user, data)
     array = data.lower().endswith((".npy", ".npz"))
     received: Received = asked or (known.table if known is not None else "numpy" if array else "pandas")
+    if received == "numpy" and known is None and not array:  # an array forgets the names of its columns
+        frame = read_frame(data, "pandas")
+        return _checked(to_array(frame), received, known, adjacency, user, data, names_of(frame))
     table = read_frame(data, _searched_as(received), None if known is None else known.columns)
     return _checked(table, received, known, adjacency, user, data)
 
@@ -161,14 +164,14 @@ def _of_object(
         raise InvalidValue("data", shown, requirement, "convert it")
     if type(table).__name__ == "LazyFrame":
         table, asked = table.collect(), "lazy polars" if asked is None else asked
-    wanted = _searched_as(asked or kind)
+    wanted, names = _searched_as(asked or kind), names_of(table)
     if wanted != kind:
         table = _converted(table, wanted)
     if known is not None and known.table != wanted:
         known = dataclasses.replace(known, table=wanted)
     if known is not None:
         known.check(table)
-    return _checked(table, asked or kind, known, adjacency, user, source)
+    return _checked(table, asked or kind, known, adjacency, user, source, names)
 
 
 def _listed(data: object) -> list[Any]:
@@ -195,10 +198,18 @@ def _checked(
     adjacency: NeighboringRelation,
     user: str | None,
     source: str,
+    names: Sequence[str] | None = None,
 ) -> TableForFunction:
+    """The table with its schema; ``names`` are those of the columns in what an array was made of."""
+    schema = known or TableSchema.from_frame(table, relation=adjacency)
+    if known is None and names is not None:
+        columns = zip(schema.columns, names, strict=True)
+        schema = dataclasses.replace(
+            schema, columns=tuple(dataclasses.replace(column, name=name) for column, name in columns)
+        )
     if user is not None:
-        _must_have(table, user, known)
-    schema = known or TableSchema.from_frame(table, relation=adjacency, user=user)
+        _must_have(user, schema)
+        schema = dataclasses.replace(schema, user=user)
     kind = kind_of(table)
     assert kind is not None
     if schema.table != kind:
@@ -212,9 +223,8 @@ def _checked(
     )
 
 
-def _must_have(table: Table, user: str, schema: TableSchema | None) -> None:
-    described = [] if schema is None else [column.name for column in schema.columns]
-    known = names_of(table) or described or column_names(table)
+def _must_have(user: str, schema: TableSchema) -> None:
+    known = [column.name for column in schema.columns]
     if user not in known:
         raise InvalidValue("user", user, f"one of the columns {', '.join(known[:20])}", "name a column of the table")
 

@@ -368,3 +368,17 @@ def test_the_records_of_a_user_are_left_out_or_exchanged_together(relation: Any,
     assert found.promising
     assert found.words.startswith("all 4 records of person=")
     assert (len(found.pair.dataset) == len(found.pair.neighbour)) == (relation is REPLACE_ONE)
+
+
+@pytest.mark.parametrize("given", ["file", "frame"])
+def test_an_array_of_a_table_keeps_the_names_of_its_columns(given: str, tmp_path: Path) -> None:
+    """They are those of the file or the frame, as the user column and the finding name them."""
+    table = pd.DataFrame({"player": [1, 1, 2, 3], "points": [5, 7, 2, 9]})
+    path = tmp_path / "points.csv"
+    table.to_csv(path, index=False)
+    made = table_for(of_array, str(path) if given == "file" else table, adjacency=ADD_OR_REMOVE_ONE, user="player")
+    assert [column.name for column in made.schema.columns] == ["player", "points"]
+    assert (made.schema.user, made.schema.table) == ("player", "numpy")
+    assert isinstance(made.table, np.ndarray)
+    with pytest.raises(InvalidValue, match="one of the columns player, points"):
+        table_for(of_array, str(path), adjacency=ADD_OR_REMOVE_ONE, user="players")
