@@ -103,9 +103,11 @@ def test_lattices_that_have_none_in_common_are_bracketed(monkeypatch):
     first, second = DiscreteGaussianLoss(2, "3/2", 1), DiscreteGaussianLoss(3, 2, 1)
     truth = compose(first, second)
     monkeypatch.setattr(loss_module, "FINEST", 3)
-    loss = compose(first, second, GaussianLoss(0), LaplaceLoss([0]))
+    composed = compose(first, second, GaussianLoss(0), LaplaceLoss([0]))
     assert isinstance(truth, DiscreteGaussianLoss)
-    assert isinstance(loss, BoundedLoss)
+    assert isinstance(composed, ProductLoss)
+    assert composed.certified_delta("0.5").contains(truth.certified_delta("0.5").lower)
+    loss = BoundedLoss([(first, 1), (second, 1)])
     text = explain_composition(loss)
     assert loss.is_certified
     assert "whole numbers" in text
