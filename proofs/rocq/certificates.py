@@ -19,6 +19,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificate_files import MANIFEST, MOST_BYTES
 from dpverdict.proofs.ledger.certificates import sealed
+from dpverdict.proofs.rocq.definitions import library_files
 from dpverdict.proofs.rocq.files import MAKEFILE, conditions, file_of
 from dpverdict.proofs.rocq.kernel import COMPARED, GRADES, KERNEL_CHECKED, SECONDS, FileDecided, decided
 
@@ -32,8 +33,11 @@ Documents = Sequence[tuple[str, Mapping[str, Any]]]  # Any: the values of a JSON
 
 
 def with_rocq(files: Mapping[str, str]) -> dict[str, str]:
-    """The files of a folder of certificates and, beside each certificate, its lemmas for Rocq; with a Makefile."""
-    made = dict(files)
+    """The files of a folder of certificates and, beside each certificate, its lemmas for Rocq.
+
+    With the definitions of privacy in Rocq, and a Makefile.
+    """
+    made = {**files, **library_files()}
     for name, text in files.items():
         if name.endswith(".json") and name != MANIFEST:
             made[name.removesuffix(".json") + SUFFIX] = rocq_of(json.loads(text))

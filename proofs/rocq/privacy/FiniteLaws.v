@@ -394,7 +394,8 @@ Proof.
     assert (scaled : forall x y, Rmax 0 (u * x - v * y) = u * Rmax 0 (x - v / u * y)).
     { intros x y. rewrite (Rmult_comm u (Rmax _ _)), <- Rmax_times by assumption. f_equal. now field. }
     rewrite (sum_ext outcomes _ _ (fun a _ => scaled (p a) (q a))).
-    rewrite (sum_ext of_pair _ _ (fun b _ => scaled (P b) (Q b))), !sum_scal. apply Rmult_le_compat_l; [exact U|]. apply D.
+    rewrite (sum_ext of_pair _ _ (fun b _ => scaled (P b) (Q b))), !sum_scal.
+    apply Rmult_le_compat_l; [exact U|]. apply D.
     apply Rmult_le_pos; [exact V|]. now apply Rlt_le, Rinv_0_lt_compat.
 Qed.
 

@@ -1,0 +1,26 @@
+"""The definitions of differential privacy in Rocq, with their theorems: the files of the folder ``privacy``.
+
+They are written by hand. A file reads them as ``From Privacy Require Import FiniteLaws.``
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from typing import Final
+
+LIBRARY: Final = ("FiniteLaws", "Densities")
+"""The files, each after those that it reads."""
+FOLDER: Final = "privacy"
+_THEOREM: Final = re.compile(r"^Theorem (\w+)", re.MULTILINE)
+
+
+def library_files() -> dict[str, str]:
+    """The text of each file by its path in a folder of certificates."""
+    folder = resources.files("dpverdict.proofs.rocq").joinpath(FOLDER)
+    return {f"{FOLDER}/{name}.v": folder.joinpath(f"{name}.v").read_text(encoding="ascii") for name in LIBRARY}
+
+
+def theorems(text: str) -> list[str]:
+    """The names of the theorems of a file, in its order."""
+    return _THEOREM.findall(text)
