@@ -9,7 +9,7 @@ import re
 from importlib import resources
 from typing import Final
 
-LIBRARY: Final = ("FiniteLaws", "Densities")
+LIBRARY: Final = ("FiniteLaws", "Densities", "Gaussian")
 """The files, each after those that it reads."""
 FOLDER: Final = "privacy"
 _THEOREM: Final = re.compile(r"^Theorem (\w+)", re.MULTILINE)
