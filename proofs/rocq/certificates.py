@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -40,7 +41,7 @@ def with_rocq(files: Mapping[str, str]) -> dict[str, str]:
     made = {**files, **library_files()}
     for name, text in files.items():
         if name.endswith(".json") and name != MANIFEST:
-            made[name.removesuffix(".json") + SUFFIX] = rocq_of(json.loads(text))
+            made[name_beside(name)] = rocq_of(json.loads(text))
     made["Makefile"] = MAKEFILE
     manifest = json.loads(files[MANIFEST])
     del manifest["sha256"]
@@ -48,6 +49,13 @@ def with_rocq(files: Mapping[str, str]) -> dict[str, str]:
         name: hashlib.sha256(text.encode()).hexdigest() for name, text in made.items() if name != MANIFEST
     }
     return {**made, MANIFEST: sealed(manifest)}
+
+
+def name_beside(name: str) -> str:
+    """The path of the file for Rocq of a certificate by its own: of other names than words the compiler takes no file."""
+    folder, slash, file = name.rpartition("/")
+    word = re.sub(r"[^A-Za-z0-9]", "_", file.removesuffix(".json"))
+    return f"{folder}{slash}{word if word[:1].isalpha() else 'certificate_' + word}{SUFFIX}"
 
 
 def rocq_of(document: Mapping[str, Any]) -> str:
@@ -140,7 +148,8 @@ def kernel_read(
 
 def _unlike(path: Path, name: str, document: Mapping[str, Any]) -> str | None:
     """What is wrong with the file for Rocq beside a certificate, if there is one."""
-    beside = (path / name if path.is_dir() else path).with_suffix(SUFFIX)
+    certificate = path / name if path.is_dir() else path
+    beside = certificate.with_name(name_beside(certificate.name))
     if not beside.is_file():
         return None
     same = read_limited(beside, "file for Rocq", MOST_BYTES) == rocq_of(document).encode()
