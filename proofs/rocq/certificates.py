@@ -52,7 +52,7 @@ def with_rocq(files: Mapping[str, str]) -> dict[str, str]:
 
 
 def name_beside(name: str) -> str:
-    """The path of the file for Rocq of a certificate by its own: of other names than words the compiler takes no file."""
+    """The path of the file for Rocq of a certificate by its own: the compiler takes only words as names."""
     folder, slash, file = name.rpartition("/")
     word = re.sub(r"[^A-Za-z0-9]", "_", file.removesuffix(".json"))
     return f"{folder}{slash}{word if word[:1].isalpha() else 'certificate_' + word}{SUFFIX}"

@@ -1,7 +1,7 @@
 """The enclosure of delta that the certificate of a verdict holds, as a theorem of Rocq about the definition of delta.
 
-Of a claim (epsilon, delta) of randomised response the claim itself is a theorem too, about every pair of answers. Of one
-Laplace or Gaussian query the theorem is about the pair that the certificate names; that no pair is worse is not in it.
+Of a claim (epsilon, delta) of randomised response the claim itself is a theorem too, about every pair of answers. Of
+one Laplace or Gaussian query the theorem is about the pair that is worst; that no pair is worse is not in it.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ def _outwards(bounds: Bounds) -> Bounds:
 
 def _response(parameters: Json, epsilon: Fraction, delta: Fraction, bounds: Bounds) -> str:
     options, odds = _exact(parameters["options"]), _exact(parameters["log_odds"])
+    if options.denominator != 1 or options < 2:
+        raise NotTranslated(f"a response of {options} values")
     if odds <= epsilon:
         raise NotTranslated("a delta that is 0")
     k, at, lower, upper = int(options), *map(_written, (epsilon, *bounds))
@@ -124,6 +126,8 @@ def _gaussian(parameters: Json, epsilon: Fraction, delta: Fraction, bounds: Boun
     if parameters["dim"] != "1":
         raise NotTranslated("Gaussian noise on several queries")
     scale = _exact(parameters["scale"])
+    if scale <= 0:
+        raise NotTranslated(f"the scale {scale}")
     mu, at, lower, upper = map(_written, (1 / scale, epsilon, *_outwards(bounds)))
     within = "with (i_prec 90, i_fuel 500, i_degree 12, i_relwidth 60)"
     return f"""Theorem enclosure : exists delta,
