@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -19,6 +20,7 @@ from dpverdict.errors import InvalidValue
 from dpverdict.numerics.files import read_limited
 from dpverdict.proofs.ledger.certificate_files import MANIFEST, MOST_BYTES
 from dpverdict.proofs.ledger.certificates import sealed
+from dpverdict.proofs.rocq.definitions import library_files
 from dpverdict.proofs.rocq.files import MAKEFILE, conditions, file_of
 from dpverdict.proofs.rocq.kernel import COMPARED, GRADES, KERNEL_CHECKED, SECONDS, FileDecided, decided
 
@@ -32,11 +34,14 @@ Documents = Sequence[tuple[str, Mapping[str, Any]]]  # Any: the values of a JSON
 
 
 def with_rocq(files: Mapping[str, str]) -> dict[str, str]:
-    """The files of a folder of certificates and, beside each certificate, its lemmas for Rocq; with a Makefile."""
-    made = dict(files)
+    """The files of a folder of certificates and, beside each certificate, its lemmas for Rocq.
+
+    With the definitions of privacy in Rocq, and a Makefile.
+    """
+    made = {**files, **library_files()}
     for name, text in files.items():
         if name.endswith(".json") and name != MANIFEST:
-            made[name.removesuffix(".json") + SUFFIX] = rocq_of(json.loads(text))
+            made[name_beside(name)] = rocq_of(json.loads(text))
     made["Makefile"] = MAKEFILE
     manifest = json.loads(files[MANIFEST])
     del manifest["sha256"]
@@ -44,6 +49,13 @@ def with_rocq(files: Mapping[str, str]) -> dict[str, str]:
         name: hashlib.sha256(text.encode()).hexdigest() for name, text in made.items() if name != MANIFEST
     }
     return {**made, MANIFEST: sealed(manifest)}
+
+
+def name_beside(name: str) -> str:
+    """The path of the file for Rocq of a certificate by its own: the compiler takes only words as names."""
+    folder, slash, file = name.rpartition("/")
+    word = re.sub(r"[^A-Za-z0-9]", "_", file.removesuffix(".json"))
+    return f"{folder}{slash}{word if word[:1].isalpha() else 'certificate_' + word}{SUFFIX}"
 
 
 def rocq_of(document: Mapping[str, Any]) -> str:
@@ -136,7 +148,8 @@ def kernel_read(
 
 def _unlike(path: Path, name: str, document: Mapping[str, Any]) -> str | None:
     """What is wrong with the file for Rocq beside a certificate, if there is one."""
-    beside = (path / name if path.is_dir() else path).with_suffix(SUFFIX)
+    certificate = path / name if path.is_dir() else path
+    beside = certificate.with_name(name_beside(certificate.name))
     if not beside.is_file():
         return None
     same = read_limited(beside, "file for Rocq", MOST_BYTES) == rocq_of(document).encode()

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"dpverdict": "src/dpverdict", **{f"dpverdict/{name}": name for name in ("audit", "mechanisms", "proofs")}}
-SHIPPED = {".py", ".pyi", ".j2", ".css", ".js", ".json", ".toml", ".typed"}
+SHIPPED = {".py", ".pyi", ".j2", ".css", ".js", ".json", ".toml", ".typed", ".v"}
 build = runpy.run_path(str(ROOT / "tools/build.py"))["build"]
 EPOCH = 1_700_000_000
 RECENT = int(importlib.metadata.version("setuptools").partition(".")[0]) >= 77

@@ -1,5 +1,6 @@
 """Certificates as files for Rocq: what is true is accepted, a changed digit is not, and no words leave a comment."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from dpverdict.proofs.checks.registry import statements
+from dpverdict.proofs.rocq.certificates import name_beside
 from dpverdict.proofs.rocq.files import commented, conditions, file_of
 
 COQC = shutil.which("coqc")
@@ -65,3 +68,11 @@ def test_what_has_no_lemma_is_named() -> None:
     (found,) = conditions(document({"kind": "optimum"}))
     assert found.reasons == ("the kind optimum",)
     assert found.names == ()
+
+
+def test_every_statement_has_a_file_whose_name_is_a_word() -> None:
+    names = [f"{each.paper}/{each.number}.json" for each in statements()]
+    beside = [name_beside(name) for name in names]
+    assert len(set(beside)) == len(names) > 100
+    assert all(re.fullmatch(r"[A-Za-z]\w*\.v", name.split("/")[1]) for name in beside)
+    assert name_beside("3.1.json") == "certificate_3_1.v"

@@ -81,11 +81,11 @@ def test_files_are_written_beside_certificates_and_a_changed_one_is_refused(tmp_
     read = [("lebeda2024/lem3.1.json", json.loads(files["lebeda2024/lem3.1.json"]))]
     found = kernel_read(tmp_path, read)
     assert (found.refused, found.accepted) == ((), 2)
-    assert files["lebeda2024/lem3.1.v"] == rocq_of(read[0][1])
+    assert files["lebeda2024/lem3_1.v"] == rocq_of(read[0][1])
     shell = CliRunner().invoke(app, ["check", str(tmp_path), "--rocq"])
     assert (shell.exit_code, "2 kernel-checked" in shell.output) == (0, True), shell.output
-    changed = files["lebeda2024/lem3.1.v"].replace("Qed.", "Admitted.", 1)
-    (tmp_path / "lebeda2024/lem3.1.v").write_text(changed, encoding="utf-8")
+    changed = files["lebeda2024/lem3_1.v"].replace("Qed.", "Admitted.", 1)
+    (tmp_path / "lebeda2024/lem3_1.v").write_text(changed, encoding="utf-8")
     assert kernel_read(tmp_path, read).refused[0][0] == "lebeda2024/lem3.1.json"
     assert CliRunner().invoke(app, ["check", str(tmp_path), "--rocq"]).exit_code == 1
     with pytest.raises(InvalidValue, match="a certificate of a statement"):
