@@ -21,7 +21,6 @@ import numpy as np
 import scipy
 from flint import arb
 
-from dpverdict import balls, numerics
 from dpverdict.audit.losses.lattice.whole import ComposedLaws, WholeLaw
 from dpverdict.balls import precision
 from dpverdict.numerics.disk_cache import kept
@@ -29,6 +28,7 @@ from dpverdict.numerics.disk_cache import kept
 Key = tuple[object, ...]
 
 _OWN: Final = "dpverdict"
+_FOUNDATION: Final = ("dpverdict.balls", "dpverdict.numerics")
 _ROOM: Final = 3  # names in that of a room, such as dpverdict.audit.losses
 _BITS_OF_BYTE: Final = 8
 _LAWS: Final = ("up", "p", "q")
@@ -59,15 +59,21 @@ def _room(kind: type) -> str:
 @lru_cache(maxsize=8)
 def _sources(rooms: frozenset[str]) -> str:
     """A hash of every file of the rooms, of the balls and numerics, and of the versions of what they are built on."""
-    own = [_room_of(__name__), *sorted(rooms), numerics.__name__]
-    files = [Path(balls.__file__)]
-    for room in dict.fromkeys(own):
-        files += sorted(path for place in sys.modules[room].__path__ for path in Path(place).rglob("*.py"))
+    names = dict.fromkeys((_room_of(__name__), *sorted(rooms), *_FOUNDATION))
+    files = [file for name in names for file in _files_of(name)]
     versions = (flint.__version__, np.__version__, scipy.__version__, sys.version, platform.machine())
     digest = hashlib.sha256(repr(versions).encode())
     for file in files:
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def _files_of(module: str) -> list[Path]:
+    """The source of a module, or that of all modules of a package."""
+    found = sys.modules[module]
+    if not hasattr(found, "__path__"):
+        return [Path(found.__file__ or "")]
+    return sorted(path for place in found.__path__ for path in Path(place).rglob("*.py"))
 
 
 def _room_of(module: str) -> str:

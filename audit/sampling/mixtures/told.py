@@ -219,6 +219,9 @@ class CutBatches:
     """
 
     __slots__ = ("rate", "records", "size")
+    rate: Fraction
+    size: int
+    records: int
 
     def __init__(self, *, rate: Exact, size: int, records: int) -> None:
         self.rate = exactly(rate, name="rate")
