@@ -390,18 +390,14 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         )
         below: tuple[Below, ...] = (event,)
         if self.sampling == "balls-in-bins":
-            canary = np.eye(1, self.dim) * float_below(self.clipping_norm)
-            zero = self.neighbours(canary, 0 * canary)
+            zero = self.neighbours(self._canary, 0 * self._canary)
             below += (AttainedLoss(pair=zero, loss=allocated, description=_CANARY_AND_ZERO),)
         return Bounds(above=(*self._known(_PAIRED), known, through), below=(*below, tail))
 
     def _of_cut_batches(self, cut: CutBatches) -> Bounds:
         """Poisson batches that are cut: from above by what is told of the other records, from below with zeros."""
         replaced = self.adjacency is REPLACE_ONE
-        canary = np.eye(1, self.dim) * float_below(self.clipping_norm)
-        zeros = np.zeros((cut.records - 1, self.dim))
-        dataset = np.concatenate([zeros, canary])
-        pair = self.neighbours(dataset, np.concatenate([zeros, -canary]) if replaced else zeros)
+        pair = self._canary_among(np.zeros((cut.records - 1, self.dim)))
         loss = cut_batches(noise_multiplier=self.noise_multiplier, batches=cut, steps=self.steps, replaced=replaced)
         rate, s = cut.taking_part, self.noise_multiplier
         attained = (
@@ -421,11 +417,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
 
     def _of_fixed_size(self) -> Bounds:
         """The canary in the place of its opposite: the worst pair, but of several steps in which it is replaced."""
-        canary, replaced = np.eye(1, self.dim) * float_below(self.clipping_norm), self.adjacency is REPLACE_ONE
-        others = np.repeat(-canary, self.rate.denominator - 1, axis=0)
-        pair = self.neighbours(
-            np.concatenate([others, canary]), np.concatenate([others, -canary]) if replaced else others
-        )
+        replaced = self.adjacency is REPLACE_ONE
+        pair = self._canary_among(np.repeat(-self._canary, self.rate.denominator - 1, axis=0))
         sampled, tail = self._independent(self.noise_multiplier / 2), self._tail(pair, _OPPOSITE)
         loss = AddRemoveLoss(remove=sampled.remove, add=sampled.add, ratio=self._ratio_in_place())
         worst = WorstPair(loss=loss, pair=pair, description=_OPPOSITE, justification=_IN_PLACE)
@@ -486,11 +479,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
 
     def _shuffled(self) -> Bounds:
         """Shuffled batches: known batches, and the events of a canary that is opposite to all other gradients."""
-        canary, replaced = np.eye(1, self.dim) * float_below(self.clipping_norm), self.adjacency is REPLACE_ONE
-        others = np.repeat(-canary, self.batches - 1, axis=0)
-        pair = self.neighbours(
-            np.concatenate([others, canary]), np.concatenate([others, -canary]) if replaced else others
-        )
+        pair = self._canary_among(np.repeat(-self._canary, self.batches - 1, axis=0))
         words = _OPPOSITE
         dominating = Dominating(
             loss=self.known_batches,
@@ -593,9 +582,20 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             return random_allocation(noise_multiplier=multiplier, steps=self.batches, epochs=self.epochs)
         return poisson_sampled(GaussianLoss(1 / multiplier), self.rate, self._taking_part)
 
+    @property
+    def _canary(self) -> Array:
+        """The gradient of the canary, which has the clipping norm: shape (1, d)."""
+        found: Array = np.eye(1, self.dim) * float_below(self.clipping_norm)
+        return found
+
     def _canary_alone(self) -> NeighbourPair:
-        record = np.eye(1, self.dim) * float_below(self.clipping_norm)
-        return self.neighbours(record, -record if self.adjacency is REPLACE_ONE else record[:0])
+        return self._canary_among(self._canary[:0])
+
+    def _canary_among(self, others: Array) -> NeighbourPair:
+        """Other gradients of shape (n, d) with the canary after them, and without it or with its opposite in place."""
+        dataset = np.concatenate([others, self._canary])
+        neighbour = np.concatenate([others, -self._canary]) if self.adjacency is REPLACE_ONE else others
+        return self.neighbours(dataset, neighbour)
 
     def _event(self, epsilon: Fraction) -> EventBound:
         """About the largest release of an epoch; of balls in bins all others contribute 0, else -1."""
