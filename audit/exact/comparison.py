@@ -19,7 +19,6 @@ from flint import arb
 
 from dpverdict.audit.losses.base import AddRemoveLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.audit.losses.domains import PROFILE
 from dpverdict.balls import Enclosure, Real, ball, compare, doublings, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.bounds import Above, DeltaBound, Dominating, MuBound, RhoBound, WorstPair
@@ -121,7 +120,7 @@ def compared_above(claim: Guarantee, entry: Above) -> Comparison | None:
             bound = entry.at(claim.epsilon)
             if bound is None:
                 return None
-            quantity, attained = f"delta({short_text(claim.epsilon)})", PROFILE.enclosure(arb(0).union(bound))
+            quantity, attained = f"delta({short_text(claim.epsilon)})", Enclosure.hull(arb(0), bound.min(arb(1)))
             if entry.source:
                 quantity, attained = f"{quantity}, at most, {entry.source},", Enclosure.of_ball(bound)
             return enclosed(quantity, attained, claim.delta, claim.epsilon)

@@ -226,10 +226,10 @@ def _largest_broken(entries: Sequence[Below], claim: ApproximateDP, above: float
 
         def broken(epsilon: float, entry: Below = entry) -> bool:
             level = Fraction(epsilon)
-            if isinstance(entry, KnownEvent):
-                event = event_at(entry, level)
-                return event is not None and event.delta_lower(level) > claim.delta
             made = entry.at_level(level) if isinstance(entry, NearbyPairs) else entry
+            if isinstance(made, KnownEvent):
+                event = event_at(made, level)
+                return event is not None and event.delta_lower(level) > claim.delta
             assert isinstance(made, AttainedLoss)
             return made.loss.is_certified and comparison_of(ApproximateDP(level, claim.delta), made.loss).broken
 

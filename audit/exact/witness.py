@@ -73,8 +73,7 @@ def breaking_witness(mechanism: StructuredMechanism, claim: Guarantee, entry: Be
         case TailEvents():
             return _tail_event(claim, entry)
         case NearbyPairs():
-            made = entry.at_level(level)
-            return _by_loss(mechanism, claim, made, made.loss)
+            return breaking_witness(mechanism, claim, entry.at_level(level), level)
         case AttainedLoss() | WorstPair():
             return _by_loss(mechanism, claim, entry, entry.loss)
         case _:

@@ -8,13 +8,14 @@ from fractions import Fraction
 from typing import ClassVar, Final, Self, final
 
 import numpy as np
+from flint import fmpz_poly
 
 from dpverdict.audit.laws.base import Law, Moves
 from dpverdict.audit.laws.exact_samplers.geometric import draw_geometric
 from dpverdict.audit.laws.exact_samplers.random_words import Words, words_of
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import RandomisedResponseLoss
-from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact, Real, ball
 from dpverdict.checks import check_positive
@@ -23,6 +24,9 @@ from dpverdict.numerics.exponential_sums import ExponentialSum
 
 LONGEST_MOVE: Final = 256
 """The longest move whose loss is computed: it takes as many values, and one more."""
+
+MOST_VALUES: Final = 256
+"""The largest number of values of the loss of many draws that are multiplied out, less one."""
 
 
 @final
@@ -109,10 +113,28 @@ class TwoSidedGeometric(Law):
     def _moved(self, move: int, count: int) -> PrivacyLoss:
         if move == 1:
             return RandomisedResponseLoss(count, self.rate)
-        power = [ExponentialSum.exp(-self.rate * x) for x in range(move + 1)]
-        inner = [power[x] - power[x + 1] for x in range(1, move)]
-        p = [ExponentialSum.of(1), *inner, power[move]]
-        return compose(*[FiniteLoss.of_weights(p, p[::-1])] * count)
+        taken = count if count * move <= MOST_VALUES else 1
+        weights = self._weights(move, taken)
+        loss = FiniteLoss.of_weights(weights, weights[::-1])
+        return loss if taken == count else compose_counted([(loss, count)])
+
+    def _weights(self, move: int, count: int) -> list[ExponentialSum]:
+        """Of the values rate (count move - 2 x), x = 0, 1, ..., of the loss of ``count`` draws, under P.
+
+        With a = exp(-rate) they are, times (1 + a)^count, the coefficients of z^x in the power of the polynomial
+        1 + (a - a^2) z + ... + a^move z^move. It is taken with z = a^size, so that no two terms meet.
+        """
+        size = count * move + 1
+        terms = [0] * (size * move + move + 1)
+        for x in range(move + 1):
+            terms[size * x + x] = 1
+            if 0 < x < move:
+                terms[size * x + x + 1] = -1
+        power = fmpz_poly(terms) ** count
+        return [
+            ExponentialSum({-self.rate * x: Fraction(int(power[size * at + x])) for x in range(size)})
+            for at in range(size)
+        ]
 
     def refusal(self, shift: Fraction) -> str | None:
         """Beyond `LONGEST_MOVE` it takes too long."""

@@ -35,6 +35,7 @@ GROUPS: Final = {
     "streams": "Streams of counts",
     "training": "Training",
     "finite": "Choices, answers and whole numbers",
+    "keys": "Keys that nobody knows beforehand",
 }
 """Headings by the room of a mechanism."""
 
@@ -98,15 +99,17 @@ def _print_variants(console: Console, variants: Iterable[broken.Wrong]) -> None:
         families.setdefault(wrong.parameters, []).append(wrong)
     for parameters_taken, wrongs in families.items():
         title = f"Known-wrong variants ({_options(parameters_taken)})"
-        value = "true mu^2" if isinstance(wrongs[0], Mutant) else "true epsilon"
+        value = (
+            "true mu^2" if "mu" in parameters_taken else "true delta" if "delta" in parameters_taken else "true epsilon"
+        )
         zoo = plain_table(title, "name", "what is wrong", value, _scope_in_words(parameters_taken))
         for wrong in wrongs:
             zoo.add_row(Text(ZOO + wrong.name), Text(wrong.title), Text(wrong.formula), Text(_where_refutable(wrong)))
         console.print(zoo)
     console.print(
         Text(
-            "d is --dim (options, queries, values or a move), mu is --mu, r = sqrt d, j* = (d + r)/2; "
-            "e is --epsilon, T is --horizon, k is --arity, "
+            "d is --dim (options, queries, values, keys or a move), mu is --mu, r = sqrt d, j* = (d + r)/2; "
+            "e is --epsilon, c is --delta, T is --horizon, k is --arity, "
             "h the height of the tree.",
             style="dim",
         )

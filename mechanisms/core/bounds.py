@@ -210,11 +210,11 @@ class NearbyPairs(Below):
 
     Attributes:
         shown: the one that is shown where no epsilon is asked for.
-        at_level: from an epsilon to a pair that attains about as much as any pair does there.
+        at_level: from an epsilon to a pair that attains about as much as any pair does there, by its loss or an event.
     """
 
     shown: AttainedLoss
-    at_level: Callable[[Fraction], AttainedLoss]
+    at_level: Callable[[Fraction], AttainedLoss | KnownEvent]
     pair: NeighbourPair = field(init=False, repr=False, compare=False)
     description: str = field(init=False, repr=False, compare=False)
     cost: ClassVar[int] = SEARCH

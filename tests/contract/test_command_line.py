@@ -97,7 +97,7 @@ def test_every_mechanism_of_the_list_is_audited_here() -> None:
 BOUNDS = (
     *("honaker", "smooth-binary", "--norm l2"),
     *("exponential", "permute-and-flip", "report-noisy-max", "above-threshold", "--outputs bounded"),
-    "--sampling shuffle",
+    *("--sampling shuffle", "thresholded-counts", "partition-selection"),
 )
 HEAVY = (
     *("rank1", "discrete", "--noise laplace", "--noise continuous", "--scale", "--norm", "--dim 50"),
@@ -173,7 +173,7 @@ def test_curves_of_any_mechanism_are_tabulated(command: str, capsys: pytest.Capt
 @pytest.mark.few(20)
 @pytest.mark.parametrize("wrong", broken.ALL, ids=lambda wrong: wrong.name)
 def test_every_known_wrong_variant_is_refuted_by_name(wrong: broken.Wrong, capsys: pytest.CaptureFixture[str]) -> None:
-    given = {"dim": "5", "mu": "1", "epsilon": "1", "horizon": "25", "arity": "5"}
+    given = {"dim": "5", "mu": "1", "epsilon": "1", "delta": "0.01", "horizon": "25", "arity": "5"}
     if wrong.name == "M8b":
         given["mu"] = "0.5"
     if wrong.name == "M8":
