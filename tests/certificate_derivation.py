@@ -876,6 +876,31 @@ def rank1(g: Given) -> Found:
     return found.worst("a record of the largest norm, against none", why, ("unknown",))
 
 
+def thresholded_counts(g: Given) -> Found:
+    d, k, m = g.count("dim"), g.count("keys"), g.count("per_key")
+    law, scale, least = g.one_of("noise", "laplace gaussian geometric"), g.number("scale"), g.number("threshold")
+    if d < (k if g.relation == ADD else 2 * k):
+        raise Wrong(f"parameters.dim: {d} for {k} keys")
+    drawn = {"laplace": [REAL], "gaussian": [REAL, NORMAL], "geometric": [BITS]}[law]
+    return Found(
+        {"law": law, "keys": f"{d}", "scale": f"{scale}", "counts released from": f"{least}"},
+        {"set": "keys of a user", "at most": f"{k}", "records with one key": f"{m}", "relation": g.relation},
+        [f"a user has at most {k} keys, with at most {m} records each", "a record is one user", *drawn],
+    ).bound()
+
+
+def partition_selection(g: Given) -> Found:
+    g.only(ADD)
+    d, k, a, b = g.count("dim"), g.count("keys"), g.number("key_epsilon"), g.number("key_delta")
+    if d < k:
+        raise Wrong(f"parameters.dim: {d} for {k} keys")
+    return Found(
+        {"law": "optimal selection", "keys": f"{d}", "epsilon of a key": f"{a}", "delta of a key": f"{b}"},
+        {"set": "keys of a user", "at most": f"{k}"},
+        [f"a user has at most {k} keys", "a record is one user", REAL],
+    ).bound()
+
+
 def broken(g: Given) -> Found:
     if g.one_of("stated", "cube nothing") == "nothing":
         noise = {"law": "not stated", "coordinates": f"{g.count('dim')}"}
@@ -908,7 +933,9 @@ MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "optimal-grouped-gaussian": optimal_grouped,
     "permute-and-flip": selection("exponential"),
     "randomized-response": response,
+    "partition-selection": partition_selection,
     "rank1-gaussian": rank1,
+    "thresholded-counts": thresholded_counts,
     "report-noisy-max": selection(""),
     "standard-gaussian": standard,
     "tree-counter": tree_counter,

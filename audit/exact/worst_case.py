@@ -75,7 +75,12 @@ class WorstCase:
 
 
 def least_epsilon(bound: DeltaBound, delta: Fraction, highest: float) -> float:
-    """An epsilon up to ``highest`` at which a bound on delta(epsilon) is certainly at most delta; nearly the least."""
+    """An epsilon up to ``highest`` at which a bound on delta(epsilon) is certainly at most delta; nearly the least.
+
+    Where ``highest`` is infinite, no epsilon is looked for.
+    """
+    if not np.isfinite(highest):
+        return highest
 
     def unknown(epsilon: float) -> bool:
         upper = bound.at(Fraction(epsilon))

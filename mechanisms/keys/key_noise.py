@@ -61,16 +61,27 @@ class Chances:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyNoise:
-    """Independent noise on the count of every key.
+    """Independent noise on the count of every key that somebody has, and 0 for every other key.
 
     Attributes:
+        size: number of keys.
         name: "laplace", with density exp(-|z|/scale)/(2 scale); "gaussian", of standard deviation ``scale``; or
             "geometric", on the whole numbers, with probabilities proportional to exp(-|z|/scale).
         scale: > 0, exactly.
     """
 
+    size: int
     name: NoiseName
     scale: Fraction
+
+    def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
+        """Noisy counts, and 0 where the count is 0: shape (size,) -> (trials, size)."""
+        noise = self.law.draw((trials, self.size), rng) * float(self.unit)
+        return np.where(statistic > 0, statistic + noise, 0.0)
+
+    def covariance(self) -> dict[str, Fraction]:
+        """Empty: which counts have noise depends on the data."""
+        return {}
 
     @property
     def law(self) -> Law:

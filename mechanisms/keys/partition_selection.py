@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final, final
@@ -22,7 +23,7 @@ from dpverdict.checks import check_array, check_dim, check_moderate, check_proba
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, Below, DeltaBound, Dominating, NearbyPairs
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
-from dpverdict.mechanisms.core.mechanism import StructuredMechanism
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import Parameter, whole
 from dpverdict.numerics.arrays import Array
@@ -43,7 +44,23 @@ _SHARE_BITS: Final = 80
 
 
 @final
-class PartitionSelection(StructuredMechanism):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyCoins:
+    """For each key 1 with the chance that is given, else 0: one coin a key, independent."""
+
+    size: int
+
+    def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
+        """From the chances to coins: shape (size,) -> (trials, size)."""
+        return (rng.random((trials, self.size)) < statistic).astype(float)
+
+    def covariance(self) -> dict[str, Fraction]:
+        """Empty: it depends on the data."""
+        return {}
+
+
+@final
+class PartitionSelection(StatisticMechanism):
     """Each key of n users is released with a chance pi(n): no selection that is as private releases a key more often.
 
     For one key it is pi(0) = 0 and pi(n + 1) = min(e^a pi(n) + b, 1 - e^-a (1 - pi(n) - b), 1), with a = epsilon/k and
@@ -77,6 +94,7 @@ class PartitionSelection(StructuredMechanism):
         Parameter("keys", "K", "At most so many keys a user.", whole),
     )
     example = "--keys 1 --epsilon 1 --delta 1e-3"
+    noise: KeyCoins
     claim: ApproximateDP
 
     def __init__(self, *, keys: int, epsilon: Exact, delta: Exact, dim: int | None = None) -> None:
@@ -88,6 +106,7 @@ class PartitionSelection(StructuredMechanism):
         if self.dim < self.keys:
             raise InvalidValue("dim", dim, f"at least keys={self.keys}", "leave it out")
         self.key_epsilon, self.key_delta = budget / self.keys, _share_of_key(share, self.keys)
+        self.noise = KeyCoins(size=self.dim)
         self.assumptions = (f"a user has at most {self.keys} keys", "a record is one user")
         self._exact = _optimal_chances(self.key_epsilon, self.key_delta)
 
@@ -193,21 +212,21 @@ class PartitionSelection(StructuredMechanism):
             raise InvalidValue("dataset", f"a user with {most} keys", f"at most keys={self.keys}", remedy)
         return records
 
-    def _chances_of(self, dataset: ArrayLike) -> Array:
-        users = self.check_records(dataset).sum(axis=0).astype(int)
+    def statistic(self, records: Array) -> Array:
+        """The chance that each key is released, in float64: shape (N,)."""
+        users = records.sum(axis=0).astype(int)
         found: Array = self.chances[np.minimum(users, len(self.chances) - 1)]
         return found
 
-    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
-        """``trials`` releases, shape (trials, N): 1 for a key that is released, else 0."""
-        chances = self._chances_of(dataset)
-        return (rng.random((check_dim(trials, "trials"), self.dim)) < chances).astype(float)
+    def release_chances(self, dataset: ArrayLike) -> Array:
+        """The same of a dataset."""
+        return self.embed(dataset)
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """The log-likelihood ratio in float64, of chances of at least 1e-300."""
         logs = [
             [np.log(np.maximum(side, _FEWEST)) for side in (chances, 1 - chances)]
-            for chances in (self._chances_of(pair.dataset), self._chances_of(pair.neighbour))
+            for chances in (self.embed(pair.dataset), self.embed(pair.neighbour))
         ]
         (yes, no), (yes_there, no_there) = logs
 

@@ -21,7 +21,7 @@ from dpverdict.checks import check_array, check_dim, check_moderate, check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, Below, DeltaBound, Dominating, KnownEvent, NearbyPairs
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
-from dpverdict.mechanisms.core.mechanism import StructuredMechanism
+from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair, check_adjacency
 from dpverdict.mechanisms.core.parameters import Parameter, whole
 from dpverdict.mechanisms.keys.key_noise import NOISES, Chances, KeyNoise, NoiseName
@@ -34,7 +34,7 @@ MOST_KEYS: Final = 1 << 10
 
 _BITS: Final = 192
 _LEVEL_BITS: Final = 96  # after the point, of an epsilon that is rounded to a rational number
-_MOST_NUMBERS: Final = 1 << 22
+_MOST_NUMBERS: Final = 1 << 21  # of other users times keys
 _FAR: Final = 40
 """Standard deviations above the threshold at which Gaussian counts of old keys lie: one is withheld with 1e-350."""
 _CERTAIN: Final = 1e6  # the log-likelihood ratio of an outcome that one dataset alone can have
@@ -57,7 +57,7 @@ class KeysOfUsers:
 
 
 @final
-class ThresholdedCounts(StructuredMechanism):
+class ThresholdedCounts(StatisticMechanism):
     """count + noise for every key that somebody has, where that is at least a threshold; nothing of the other keys.
 
     A record is what one user contributes to each key: whole numbers in [0, m], at most k of them not 0. A key of
@@ -108,8 +108,9 @@ class ThresholdedCounts(StructuredMechanism):
         Parameter("delta", "X", "Delta that is claimed."),
     )
     calibrations: ClassVar[tuple[str, ...]] = ("classic",)
-    example = "--keys 2 --noise laplace --scale 2 --threshold 30 --epsilon 1 --delta 1e-5 --adjacency add-or-remove-one"
+    example = "--keys 2 --noise laplace --scale 2 --threshold 9 --epsilon 1 --delta 0.02 --adjacency add-or-remove-one"
     scaled_by: ClassVar[str | None] = "threshold"
+    noise: KeyNoise
     claim: ApproximateDP
 
     def __init__(
@@ -130,7 +131,6 @@ class ThresholdedCounts(StructuredMechanism):
         if noise not in NOISES:
             raise InvalidValue("noise", noise, f"one of {', '.join(NOISES)}", "laplace is the usual one")
         exact = check_moderate(scale, "scale")
-        self.noise = KeyNoise(name=noise, scale=exact if noise == "geometric" else Fraction(float_above(exact)))
         self.threshold = Fraction(float_above(check_moderate(threshold, "threshold")))
         self.claim = ApproximateDP(epsilon=epsilon, delta=delta)
         self._losses: dict[int, PrivacyLoss] = {}
@@ -140,6 +140,8 @@ class ThresholdedCounts(StructuredMechanism):
         self.dim = least if dim is None else check_dim(dim)
         if self.dim < least:
             raise InvalidValue("dim", dim, f"at least {least}, for the keys of the users that differ", "leave it out")
+        sampled = exact if noise == "geometric" else Fraction(float_above(exact))
+        self.noise = KeyNoise(size=self.dim, name=noise, scale=sampled)
         self.assumptions = (
             f"a user has at most {self.keys} keys, with at most {self.per_key} records each",
             "a record is one user",
@@ -260,9 +262,13 @@ class ThresholdedCounts(StructuredMechanism):
         return max(from_larger, key=lambda each: self.profile_of(each, epsilon, least, up=False))
 
     def below(self) -> tuple[Below, ...]:
-        """For every epsilon the worst division; of Gaussian noise, users with new keys alone are shown."""
-        if self.noise.name == "gaussian":
-            new = self._attained(KeysOfUsers(self.keys, 0, self.keys if self.replaces_user else 0))
+        """For every epsilon the worst division; of Gaussian noise, or where old keys take too many users to write
+        out, users whose keys nobody else has are shown.
+        """
+        if self.noise.name == "gaussian" or self._users_of_old_keys() * self.dim > _MOST_NUMBERS:
+            new = self._attained(KeysOfUsers(self.keys, self.keys if self.replaces_user else 0, 0))
+            if self._users_of_old_keys() * self.dim > _MOST_NUMBERS:
+                return (new,)
             return (new, NearbyPairs(shown=new, at_level=lambda epsilon: self._attained_event(self._worst(epsilon))))
         shown = self._attained(self._worst(self.claim.epsilon))
         return (NearbyPairs(shown=shown, at_level=lambda epsilon: self._attained(self._worst(epsilon))),)
@@ -337,18 +343,18 @@ class ThresholdedCounts(StructuredMechanism):
         else:
             first[:k] = self.per_key
             old[division.here : k] = True
-        far = math.ceil((self.threshold + self._margin) / self.per_key) if division.both else 0
+        far = self._users_of_old_keys() if division.both else 0
         blocks = [np.flatnonzero(old)[start : start + k] for start in range(0, int(old.sum()), k)]
-        if (far * len(blocks) + 1) * self.dim > _MOST_NUMBERS:
-            remedy = "give a threshold, a scale and a number of keys that data of this size have"
-            found = f"{far} users with each of {division.both} old keys"
-            raise InvalidValue("worst datasets", found, f"of at most {_MOST_NUMBERS} numbers", remedy)
         others = np.zeros((far * len(blocks), self.dim))
         for i, block in enumerate(blocks):
             others[i * far : (i + 1) * far, block] = self.per_key
         if self.replaces_user:
             return self.neighbours(np.vstack([first, others]), np.vstack([second, others]))
         return self.neighbours(np.vstack([first, others]), others)
+
+    def _users_of_old_keys(self) -> int:
+        """How many other users each old key has."""
+        return math.ceil((self.threshold + self._margin) / self.per_key)
 
     @property
     def _margin(self) -> Fraction:
@@ -390,16 +396,23 @@ class ThresholdedCounts(StructuredMechanism):
             raise InvalidValue("dataset", f"a user with {most} keys", f"at most keys={self.keys}", remedy)
         return records
 
-    def release_many(self, dataset: ArrayLike, trials: int, rng: np.random.Generator) -> Array:
-        """``trials`` releases, shape (trials, N): the noisy counts that reach the threshold, 0 for every other key."""
-        counts, number = self.check_records(dataset).sum(axis=0), check_dim(trials, "trials")
-        noise = self.noise.law.draw((number, self.dim), rng) * float(self.noise.unit)
-        noisy = counts + noise
-        return np.where((counts > 0) & (noisy >= float(self.threshold)), noisy, 0.0)
+    def statistic(self, records: Array) -> Array:
+        """The count of every key: shape (N,)."""
+        counts: Array = records.sum(axis=0)
+        return counts
+
+    def decode(self, noisy: Array) -> Array:
+        """The noisy counts that reach the threshold, and 0 for every other key."""
+        return np.where(noisy >= float(self.threshold), noisy, 0.0)
+
+    def release_chances(self, dataset: ArrayLike) -> Array:
+        """The chance that each key is released, in float64: shape (N,)."""
+        counts = self.embed(dataset)
+        return np.where(counts > 0, 1 - self.noise.withheld(float(self.threshold) - counts), 0.0)
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """The log-likelihood ratio; a million for or against where one dataset alone can release what was released."""
-        here, there = (self.check_records(side).sum(axis=0) for side in (pair.dataset, pair.neighbour))
+        here, there = (self.embed(side) for side in (pair.dataset, pair.neighbour))
         at = float(self.threshold)
 
         def log_likelihood(counts: Array, released: Array) -> Array:

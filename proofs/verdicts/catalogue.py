@@ -81,11 +81,13 @@ MECHANISMS: Final[Mapping[str, Callable[[Parameters], WorstPair]]] = {
     "laplace": other_noise.laplace,
     "matrix-mechanism": streams.matrix_mechanism,
     "optimal-grouped-gaussian": gaussian_queries.optimal_grouped,
+    "partition-selection": other_noise.partition_selection,
     "permute-and-flip": lambda given: other_noise.selection(given, "exponential"),
     "randomized-response": other_noise.randomized_response,
     "rank1-gaussian": other_noise.rank1,
     "report-noisy-max": other_noise.noisy_max,
     "standard-gaussian": gaussian_queries.standard,
+    "thresholded-counts": other_noise.thresholded_counts,
     "tree-counter": streams.tree_counter,
     "vote-ellipse": gaussian_queries.vote_ellipse,
 }

@@ -184,3 +184,31 @@ def rank1(given: Parameters) -> WorstPair:
         law=Unknown(),
         assumptions=("every record has l2-norm at most the radius", REAL, NORMAL),
     )
+
+
+def thresholded_counts(given: Parameters) -> WorstPair:
+    relation = given.under(ADD_REMOVE, REPLACE)
+    dim, keys, each = given.whole("dim"), given.whole("keys"), given.whole("per_key")
+    law = given.word("noise", "laplace", "gaussian", "geometric")
+    scale, least = given.fraction("scale"), given.fraction("threshold")
+    if dim < keys * (2 if relation == REPLACE else 1):
+        given.refuse("dim", "fewer than the keys of the users that differ")
+    drawn = {"laplace": (REAL,), "gaussian": (REAL, NORMAL), "geometric": (BITS,)}[law]
+    return not_derived(
+        {"law": law, "keys": str(dim), "scale": str(scale), "counts released from": str(least)},
+        {"set": "keys of a user", "at most": str(keys), "records with one key": str(each), "relation": relation},
+        (f"a user has at most {keys} keys, with at most {each} records each", "a record is one user", *drawn),
+    )
+
+
+def partition_selection(given: Parameters) -> WorstPair:
+    given.under(ADD_REMOVE)
+    dim, keys = given.whole("dim"), given.whole("keys")
+    epsilon, delta = given.fraction("key_epsilon"), given.fraction("key_delta")
+    if dim < keys:
+        given.refuse("dim", f"fewer than keys={keys}")
+    return not_derived(
+        {"law": "optimal selection", "keys": str(dim), "epsilon of a key": str(epsilon), "delta of a key": str(delta)},
+        {"set": "keys of a user", "at most": str(keys)},
+        (f"a user has at most {keys} keys", "a record is one user", REAL),
+    )

@@ -146,6 +146,11 @@ def _threshold(mechanism: _Mechanism) -> Json:
     }
 
 
+def _thresholded(mechanism: _Mechanism) -> Json:
+    noise = {"noise": mechanism.noise.name, "scale": mechanism.noise.scale}
+    return _attributes("dim", "keys", "per_key", "threshold")(mechanism) | noise
+
+
 def _stated(mechanism: _Mechanism) -> Json:
     noise, space = mechanism.noise, mechanism.sensitivity
     loadings = (None, 0, 1, 2, 3, 4)
@@ -196,11 +201,13 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "laplace": _laplace,
     "matrix-mechanism": _matrix,
     "optimal-grouped-gaussian": _optimal_grouped,
+    "partition-selection": _attributes("dim", "keys", "key_epsilon", "key_delta"),
     "permute-and-flip": _selection,
     "randomized-response": _response,
     "rank1-gaussian": _attributes("dim", "radius", "scale"),
     "report-noisy-max": lambda mechanism: {"noise": mechanism.noise_name} | _selection(mechanism),
     "standard-gaussian": _attributes("dim", "scale"),
+    "thresholded-counts": _thresholded,
     "tree-counter": _tree,
     "vote-ellipse": _attributes("dim", "independent_scale", "shared_scale"),
 }

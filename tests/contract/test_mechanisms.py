@@ -47,6 +47,8 @@ from dpverdict.mechanisms import (
 )
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StructuredMechanism
 from dpverdict.mechanisms.finite.selection import Selection
+from dpverdict.mechanisms.keys.partition_selection import PartitionSelection
+from dpverdict.mechanisms.keys.thresholded_counts import ThresholdedCounts
 from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
 
 Array = NDArray[np.float64]
@@ -159,7 +161,9 @@ def stated(mechanism: Any) -> Array:
     return np.einsum("ij,jk,ik->i", linear, covariance, linear)
 
 
-FEW_OUTCOMES = (AboveThreshold, Selection, RandomizedResponse, GeometricMechanism)
+FEW_OUTCOMES = (
+    *(AboveThreshold, Selection, RandomizedResponse, GeometricMechanism, ThresholdedCounts, PartitionSelection),
+)
 
 
 def by_example(mechanism: type[StructuredMechanism]) -> Case:
@@ -297,8 +301,19 @@ def outcomes_of(mechanism: Any, dataset: Array) -> tuple[Array, Array]:
     return np.array(rows, dtype=np.float64), np.array([float(refine(weight.ball, bits=60)) for weight in law.values()])
 
 
+def keys_are_released_as_often_as_stated(mechanism: Any, case: Case, seed: int) -> None:
+    released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
+    original: Any = case.make()
+    chances = original.release_chances(case.dataset)
+    seen = (released > 0).mean(axis=0)
+    assert (np.abs(seen - chances) <= SIX * np.sqrt(chances * (1 - chances) / N) + SIX**2 / N).all()
+
+
 def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed: int) -> None:
     original = case.make()
+    if hasattr(original, "release_chances"):
+        keys_are_released_as_often_as_stated(mechanism, case, seed)
+        return
     if hasattr(original, "probabilities") or isinstance(original, AboveThreshold):
         releases_have_the_stated_law(mechanism, case, seed)
         return

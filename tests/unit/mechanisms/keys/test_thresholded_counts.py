@@ -180,7 +180,7 @@ def test_releases_have_the_chances_that_are_stated(noise: NoiseName, seed: int) 
 
 def test_the_chances_of_a_gaussian_key_enclose_the_truth() -> None:
     for distance in ("-3", "0.1", "5", "30"):
-        low, high = KeyNoise(name="gaussian", scale=Fraction(2)).chances(Fraction(distance))
+        low, high = KeyNoise(size=1, name="gaussian", scale=Fraction(2)).chances(Fraction(distance))
         truth = stats.norm.sf(float(Fraction(distance)) / 2)
         ends = [chance.released.rational for chance in (low, high)]
         assert None not in ends
