@@ -271,7 +271,6 @@ def _optimal_chances(a: Fraction, b: Fraction) -> list[ExponentialSum]:
         if rest.sign() <= 0:
             return [*found, _ONE]
         second = _ONE - rest.times_exp(-a)
-        if rising:
-            first = found[-1].times_exp(a) + more
-            rising = (second - first).sign() > 0
+        first = found[-1].times_exp(a) + more if rising else second
+        rising = rising and (second - first).sign() > 0
         found.append(first if rising else second)

@@ -424,7 +424,8 @@ class ThresholdedCounts(StatisticMechanism):
         def score(released: Array) -> Array:
             moved = np.flatnonzero(here != there)
             found = log_likelihood(here[moved], released[:, moved]) - log_likelihood(there[moved], released[:, moved])
-            return np.clip(found, -_CERTAIN, _CERTAIN).sum(axis=1)
+            total: Array = np.clip(found, -_CERTAIN, _CERTAIN).sum(axis=1)
+            return total
 
         return score
 

@@ -50,8 +50,8 @@ def test_a_chance_that_is_a_little_larger_breaks_the_claim() -> None:
     for n in range(len(chances) - 1):
         raised = chances[n + 1] * (1 + 1e-6)
         if raised < 1:
-            pair = (raised, chances[n])
-            assert max(hockey_stick(*pair, epsilon), hockey_stick(*pair[::-1], epsilon)) > delta
+            forth, back = hockey_stick(raised, chances[n], epsilon), hockey_stick(chances[n], raised, epsilon)
+            assert max(forth, back) > delta
 
 
 def test_keys_are_released_with_their_chances(seed: int) -> None:
