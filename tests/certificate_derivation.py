@@ -901,6 +901,38 @@ def partition_selection(g: Given) -> Found:
     ).bound()
 
 
+def local(size: str = "") -> Callable[[Given], Found]:
+    def found(g: Given) -> Found:
+        g.only(SWAP)
+        report = {"law": "local report", "values": f"{g.count('options', 2)}", "epsilon": f"{g.number('epsilon')}"}
+        if size == "bits":
+            report["bits"] = g.one_of("bits", "symmetric optimised")
+        elif size:
+            report[size] = f"{g.count(size)}"
+        return Found(
+            report, {"set": "one value replaced by another"}, ["the record is one of the values", REAL]
+        ).bound()
+
+    return found
+
+
+def number_report(g: Given) -> Found:
+    g.only(SWAP)
+    report = {"law": g.one_of("pieces", "duchi piecewise hybrid"), "epsilon": f"{g.number('epsilon')}"}
+    said = ["the record is a number in [-1, 1]", REAL]
+    return Found(report, {"set": "one number replaced by another"}, said).bound()
+
+
+def rappor(g: Given) -> Found:
+    g.only(SWAP)
+    report = {"law": "rappor", "values": f"{g.count('options', 2)}"}
+    for name in ("flip", "report_zero", "report_one"):
+        report[name] = f"{g.number(name, 0, False)}"
+    report["hashes"], report["reports"] = f"{g.count('hashes')}", f"{g.count('reports', 0)}"
+    said = ["the record is one of the values", "a value has bits that no other value has", REAL]
+    return Found(report, {"set": "one value replaced by another"}, said).bound()
+
+
 def broken(g: Given) -> Found:
     if g.one_of("stated", "cube nothing") == "nothing":
         noise = {"law": "not stated", "coordinates": f"{g.count('dim')}"}
@@ -933,6 +965,13 @@ MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "optimal-grouped-gaussian": optimal_grouped,
     "permute-and-flip": selection("exponential"),
     "randomized-response": response,
+    "count-mean-sketch": local("width"),
+    "hadamard-response": local(),
+    "local-hashing": local("hashes"),
+    "number-report": number_report,
+    "rappor": rappor,
+    "subset-selection": local("subset"),
+    "unary-encoding": local("bits"),
     "partition-selection": partition_selection,
     "rank1-gaussian": rank1,
     "thresholded-counts": thresholded_counts,

@@ -36,6 +36,7 @@ GROUPS: Final = {
     "training": "Training",
     "finite": "Choices, answers and whole numbers",
     "keys": "Keys that nobody knows beforehand",
+    "local": "One person's report",
 }
 """Headings by the room of a mechanism."""
 

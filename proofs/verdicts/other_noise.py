@@ -212,3 +212,41 @@ def partition_selection(given: Parameters) -> WorstPair:
         {"set": "keys of a user", "at most": str(keys)},
         (f"a user has at most {keys} keys", "a record is one user", REAL),
     )
+
+
+_ONE_VALUE: Final = "the record is one of the values"
+_TWO_VALUES: Final = {"set": "one value replaced by another"}
+
+
+def local(given: Parameters, size: str = "") -> WorstPair:
+    """A report of one value, of which only the numbers are compared."""
+    given.under(REPLACE)
+    report = {
+        "law": "local report",
+        "values": str(given.whole("options", 2)),
+        "epsilon": str(given.fraction("epsilon")),
+    }
+    if size:
+        report[size] = str(given.whole(size))
+    return not_derived(report, _TWO_VALUES, (_ONE_VALUE, REAL))
+
+
+def unary_encoding(given: Parameters) -> WorstPair:
+    bits = given.word("bits", "symmetric", "optimised")
+    found = local(given)
+    return not_derived({**found.noise, "bits": bits}, _TWO_VALUES, (_ONE_VALUE, REAL))
+
+
+def number_report(given: Parameters) -> WorstPair:
+    given.under(REPLACE)
+    pieces, epsilon = given.word("pieces", "duchi", "piecewise", "hybrid"), given.fraction("epsilon")
+    report = {"law": pieces, "epsilon": str(epsilon)}
+    return not_derived(report, {"set": "one number replaced by another"}, ("the record is a number in [-1, 1]", REAL))
+
+
+def rappor(given: Parameters) -> WorstPair:
+    given.under(REPLACE)
+    report = {"law": "rappor", "values": str(given.whole("options", 2))}
+    report |= {name: str(given.fraction(name, positive=False)) for name in ("flip", "report_zero", "report_one")}
+    report |= {"hashes": str(given.whole("hashes")), "reports": str(given.whole("reports", 0))}
+    return not_derived(report, _TWO_VALUES, (_ONE_VALUE, "a value has bits that no other value has", REAL))

@@ -146,6 +146,10 @@ def _threshold(mechanism: _Mechanism) -> Json:
     }
 
 
+def _local(*names: str) -> Callable[[_Mechanism], Json]:
+    return lambda mechanism: _attributes(*names)(mechanism) | {"epsilon": mechanism.claim.epsilon}
+
+
 def _thresholded(mechanism: _Mechanism) -> Json:
     noise = {"noise": mechanism.noise.name, "scale": mechanism.noise.scale}
     return _attributes("dim", "keys", "per_key", "threshold")(mechanism) | noise
@@ -189,6 +193,7 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "above-threshold": _threshold,
     "correlated-gaussian": _attributes("dim", "count", "independent_scale", "shared_scale"),
     "count-ellipse": _count_ellipse,
+    "count-mean-sketch": _local("options", "width"),
     "discrete-correlated-gaussian": _attributes("dim", "query_variance", "count_variance"),
     "dp-ftrl": _attributes(*_RUN, "epochs", "kind", "participation"),
     "dp-sgd": _attributes(*_RUN, "rate", "sampling"),
@@ -198,16 +203,22 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "gaussian": _gaussian,
     "geometric": _geometric,
     "grouped-gaussian": _attributes("groups", "dim", "independent_scale", "shared_scale"),
+    "hadamard-response": _local("options"),
     "laplace": _laplace,
+    "local-hashing": _local("options", "hashes"),
     "matrix-mechanism": _matrix,
+    "number-report": _local("pieces"),
     "optimal-grouped-gaussian": _optimal_grouped,
     "partition-selection": _attributes("dim", "keys", "key_epsilon", "key_delta"),
     "permute-and-flip": _selection,
     "randomized-response": _response,
+    "rappor": _attributes("options", "flip", "report_zero", "report_one", "hashes", "reports"),
     "rank1-gaussian": _attributes("dim", "radius", "scale"),
     "report-noisy-max": lambda mechanism: {"noise": mechanism.noise_name} | _selection(mechanism),
     "standard-gaussian": _attributes("dim", "scale"),
+    "subset-selection": _local("options", "subset"),
     "thresholded-counts": _thresholded,
     "tree-counter": _tree,
+    "unary-encoding": _local("options", "bits"),
     "vote-ellipse": _attributes("dim", "independent_scale", "shared_scale"),
 }

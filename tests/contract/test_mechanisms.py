@@ -9,6 +9,7 @@ ERROR. About 200 such statements are made in this file, so all of them hold exce
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -49,6 +50,7 @@ from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StructuredMec
 from dpverdict.mechanisms.finite.selection import Selection
 from dpverdict.mechanisms.keys.partition_selection import PartitionSelection
 from dpverdict.mechanisms.keys.thresholded_counts import ThresholdedCounts
+from dpverdict.mechanisms.local.randomizer import LocalRandomizer
 from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
 
 Array = NDArray[np.float64]
@@ -163,6 +165,7 @@ def stated(mechanism: Any) -> Array:
 
 FEW_OUTCOMES = (
     *(AboveThreshold, Selection, RandomizedResponse, GeometricMechanism, ThresholdedCounts, PartitionSelection),
+    LocalRandomizer,
 )
 
 
@@ -301,6 +304,18 @@ def outcomes_of(mechanism: Any, dataset: Array) -> tuple[Array, Array]:
     return np.array(rows, dtype=np.float64), np.array([float(refine(weight.ball, bits=60)) for weight in law.values()])
 
 
+def reports_fall_into_regions_as_often_as_stated(mechanism: Any, original: LocalRandomizer, seed: int) -> None:
+    pair = worst_case(original).pair
+    here, there = (Fraction(float(side[0, 0])) for side in (pair.dataset, pair.neighbour))
+    regions = original.regions(here, there)
+    for number, side in enumerate((pair.dataset, pair.neighbour)):
+        released = mechanism.release_many(side, N, np.random.default_rng([seed, number]))
+        seen = np.bincount(original.region_of(released, here, there), minlength=len(regions)) / N
+        chances = np.array([float(region[1 + number].ball()) for region in regions])
+        chances /= chances.sum()
+        assert (np.abs(seen - chances) <= SIX * np.sqrt(chances * (1 - chances) / N) + SIX**2 / N).all()
+
+
 def keys_are_released_as_often_as_stated(mechanism: Any, case: Case, seed: int) -> None:
     released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
     original: Any = case.make()
@@ -311,6 +326,9 @@ def keys_are_released_as_often_as_stated(mechanism: Any, case: Case, seed: int) 
 
 def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed: int) -> None:
     original = case.make()
+    if isinstance(original, LocalRandomizer):
+        reports_fall_into_regions_as_often_as_stated(mechanism, original, seed)
+        return
     if hasattr(original, "release_chances"):
         keys_are_released_as_often_as_stated(mechanism, case, seed)
         return

@@ -31,7 +31,7 @@ LAYERS = {
         "errors suggestions lazy balls numerics cards risk checks audit.losses audit.sampling audit.laws mechanisms "
         "audit proofs testing strategies pytest_plugin cli"
     ),
-    "dpverdict.mechanisms": "core queries streams finite keys training broken",
+    "dpverdict.mechanisms": "core queries streams finite keys local training broken",
     "dpverdict.audit": (
         "documents losses sampling laws isolation trials tables statistics batches scores exact distinguishing "
         "implementation tracing reports runs comparisons"
@@ -160,7 +160,9 @@ def circles(root: Path) -> list[str]:
     return found
 
 
-KINDS = {f"dpverdict.mechanisms.{room}" for room in ("queries", "streams", "finite", "keys", "training", "broken")}
+KINDS = {
+    f"dpverdict.mechanisms.{room}" for room in ("queries", "streams", "finite", "keys", "local", "training", "broken")
+}
 """The rooms of single mechanisms: what decides about all of them knows none."""
 
 

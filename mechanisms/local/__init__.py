@@ -1,0 +1,1 @@
+"""What each person reports for themself: one value, randomised before it is sent."""
