@@ -1,4 +1,4 @@
-"""Known-wrong selection, sparse vectors, responses and counts, each with the epsilon it really has.
+"""Known-wrong selection, sparse vectors, responses, reports and counts, each with the epsilon it really has.
 
 Notation: e = the epsilon that is claimed, d = the number of options, queries or values, or the largest move of a count.
 All claims are under REPLACE_ONE, about records of [0, 1]^d. The true epsilon of a sparse vector is the supremum over
@@ -36,6 +36,10 @@ from dpverdict.mechanisms.finite.law import ScaledNoise, first_below_law
 from dpverdict.mechanisms.finite.noisy_max import ReportNoisyMax
 from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip
 from dpverdict.mechanisms.finite.randomized_response import RandomizedResponse
+from dpverdict.mechanisms.local.hashing import CountMeanSketch
+from dpverdict.mechanisms.local.numbers import NumberReport
+from dpverdict.mechanisms.local.randomizer import LocalRandomizer
+from dpverdict.mechanisms.local.unary import UnaryEncoding
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
@@ -283,6 +287,17 @@ def _response_variant(
     return build
 
 
+def _claiming_half(build: Callable[[int, Fraction], LocalRandomizer]) -> Callable[[int, Fraction], LocalRandomizer]:
+    """A randomiser that is made for twice the epsilon that it claims."""
+
+    def wrong(dim: int, epsilon: Fraction) -> LocalRandomizer:
+        made = build(dim, 2 * epsilon)
+        made.claim = PureDP(epsilon)
+        return made
+
+    return wrong
+
+
 def _sparse_variant(
     threshold_scale: Fraction, query_scale: Fraction, positives: Callable[[int], int]
 ) -> Callable[[int, Fraction], AboveThreshold]:
@@ -406,6 +421,30 @@ ALL: tuple[SelectionMutant, ...] = (
         formula="log(1 + d exp(e)/(d - 1))",
         build=_response_variant(lambda d, e: ExponentialSum.of(1) + e.times(Fraction(d, d - 1))),
         epsilon=lambda d, e: math.log1p(d * math.exp(e) / (d - 1)),
+    ),
+    SelectionMutant(
+        name="U1",
+        title="unary encoding, each bit kept with the odds exp(e)",
+        source="Wang, Blocki, Li and Jha 2017, section 4.2",
+        formula="2 e",
+        build=_claiming_half(lambda d, e: UnaryEncoding(options=d, epsilon=e, bits="symmetric")),
+        epsilon=lambda d, e: 2 * e,
+    ),
+    SelectionMutant(
+        name="U2",
+        title="count-mean sketch, each bit kept with the odds exp(e)",
+        source="Differential Privacy Team, Apple 2017, Algorithm 3",
+        formula="2 e",
+        build=_claiming_half(lambda d, e: CountMeanSketch(options=d, epsilon=e, width=16)),
+        epsilon=lambda d, e: 2 * e,
+    ),
+    SelectionMutant(
+        name="U3",
+        title="a number reported in pieces with exp(e) for exp(e/2)",
+        source="Wang, Xiao, Yang and others 2019, Algorithm 2",
+        formula="2 e",
+        build=_claiming_half(lambda d, e: NumberReport(epsilon=e, pieces="piecewise")),
+        epsilon=lambda d, e: 2 * e,
     ),
     SelectionMutant(
         name="Q1",
