@@ -184,7 +184,8 @@ def _said_if_kept(
             f"{left if missed > _WORTH_COUNTING else 'may find practically every member'}"
         )
     if epsilon is not None and promised is not None and math.isfinite(epsilon.upper):
-        found, allowed = _upper(Fraction(epsilon.upper)), _upper(promised)
+        # the verdict has shown that it is no more than is claimed, though balls about an attained claim reach beyond
+        found, allowed = _upper(min(Fraction(epsilon.upper), promised)), _upper(promised)
         least, where = "" if worst.exact else "at most ", f"at delta {decimal(own_delta(claim), 6)}"
         how = "as claimed" if found == allowed else f"{allowed} is claimed"
         parts.append(f"epsilon is {least}{found} {where}, {how}")
@@ -270,7 +271,9 @@ def _found_in_a_line(
         if mu is not None:
             found.append(f"mu {least}{_or_infinite(mu, rounded)}")
         if epsilon is not None:
-            found.append(f"epsilon {least}{_or_infinite(epsilon, rounded)} at delta {decimal(delta, 6)}")
+            known = worst.exact or epsilon.upper < math.inf
+            number = f"{least}{_or_infinite(epsilon, rounded)}" if known else "not bounded"
+            found.append(f"epsilon {number} at delta {decimal(delta, 6)}")
         return "; ".join(found)
     for test in tests:
         if test.epsilon_lower is not None:

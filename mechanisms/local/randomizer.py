@@ -189,12 +189,14 @@ class CategoricalRandomizer(LocalRandomizer):
     parameters: ClassVar[tuple[Parameter, ...]] = (OPTIONS,)
     options: int
 
-    def _set(self, options: int, epsilon: Exact, size: int | None = None) -> Fraction:
+    def _set(
+        self, options: int, epsilon: Exact, size: int | None = None, assumptions: tuple[str, ...] = ()
+    ) -> Fraction:
         """Check what all have; ``size`` numbers a report, k if left out."""
         self.options = check_dim(options, "options")
         if not 2 <= self.options <= MOST_VALUES:
             raise InvalidValue("options", options, f"from 2 to {MOST_VALUES}", "one value needs no report")
-        self.assumptions = ("the record is one of the values",)
+        self.assumptions = ("the record is one of the values", *assumptions)
         self.noise = Report(size=self.options if size is None else size, draw=self.draw)
         return self._set_claim(epsilon)
 

@@ -155,7 +155,8 @@ class Rappor(CategoricalRandomizer):
     ) -> None:
         self.hashes = check_dim(hashes, "hashes")
         self.reports = check_whole(reports, "reports", least=0, most=_MOST_REPORTS, remedy="0 for the kept bits")
-        self._set(options, epsilon, size=options * hashes * max(1, reports))
+        size, own = check_dim(options, "options") * hashes * max(1, reports), "a value has bits that no other value has"
+        self._set(options, epsilon, size=size, assumptions=(own,))
         self.flip, self.report_zero, self.report_one = (
             check_probability(value, name, "give a chance")
             for value, name in ((flip, "flip"), (report_zero, "report_zero"), (report_one, "report_one"))
@@ -163,7 +164,6 @@ class Rappor(CategoricalRandomizer):
         if not self.report_zero < self.report_one:
             remedy = "a kept 1 is reported as 1 more often than a kept 0"
             raise InvalidValue("report_zero", report_zero, f"below report_one={exact_text(self.report_one)}", remedy)
-        self.assumptions += ("a value has bits that no other value has",)
 
     def bit_loss(self) -> FiniteLoss:
         """Of one bit that P's value has and Q's value has not: the number of its reports that are 1."""
