@@ -75,6 +75,9 @@ ONLY_COMPARED = {
     ("laplace", "eps=0.1, delta=1e-9"),
     ("rank1-gaussian", ""),
     ("rank1-gaussian", "eps=0.1, delta=1e-9"),
+    *((name, "") for name in ("thresholded-counts", "partition-selection", "unary-encoding", "rappor")),
+    *((name, "") for name in ("local-hashing", "count-mean-sketch", "subset-selection", "hadamard-response")),
+    ("number-report", ""),
 }
 """Whose numbers do not follow from the head: the line says so."""
 
