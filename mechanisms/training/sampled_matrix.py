@@ -197,6 +197,7 @@ class SampledMatrixMechanism(GradientMechanism, StatisticMechanism):
         Parameter("rate", "Q", "Of cyclic-poisson and min-separation: the probability of a step."),
         *STRATEGY,
     )
+    calibration_width: ClassVar[float] = 2.0**-20  # each end of a bracket takes moments of its own
     example: ClassVar[str] = (
         "--noise-multiplier 4 --steps 20 --kind banded-sqrt --band 2 --sampling balls-in-bins --separation 10"
     )
