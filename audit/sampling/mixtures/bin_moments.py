@@ -185,8 +185,10 @@ class BinMoments:
             for degree in (d for d in _DEGREES if d <= self.orders and np.ptp(np.log(costs[: d + 1])) < _RANGE):
                 polynomial = _least_polynomial(costs[: degree + 1], unit)
                 if polynomial is not None:
-                    terms = (ball(c) * value for c, value in zip(polynomial, scaled, strict=False))
-                    best = best.min(sum(terms, arb(0)).upper())
+                    total = arb(0)
+                    for coefficient, moment in zip(polynomial, scaled, strict=False):
+                        total = total + ball(coefficient) * moment
+                    best = best.min(total.upper())
             return best
 
 
