@@ -123,6 +123,18 @@ def make_strategy(
     return identity(steps) if kind == "identity" else square_root(steps)
 
 
+STRATEGY: Final[tuple[Parameter, ...]] = (
+    Parameter("kind", "|".join(_NEEDS), "The strategy matrix C."),
+    Parameter("band", "W", "Diagonals of C; of bisr, of its inverse.", whole),
+    Parameter("coefficients", "C0,C1,...", "The first column of a Toeplitz matrix.", _numbers),
+    Parameter("decays", "X,...", "Decays of a BLT matrix.", _numbers),
+    Parameter("weights", "X,...", "Weights of a BLT matrix.", _numbers),
+    Parameter("file", "FILE", "The matrix as .npy or .csv."),
+    *ON_GRADIENTS,
+)
+"""Parameters of what a strategy matrix is made of, and of the gradients."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContributionSpace(QuadraticSpace):
@@ -233,16 +245,10 @@ class MatrixMechanism(GradientMechanism, AdditiveMechanism):
     parameters: ClassVar[tuple[Parameter, ...]] = (
         NOISE_MULTIPLIER,
         STEPS,
-        Parameter("kind", "|".join(_NEEDS), "The strategy matrix C."),
         Parameter("participation", "|".join(PARTICIPATIONS), "In which steps a record may take part."),
         Parameter("separation", "B", "The least distance of two steps of one record.", whole),
         Parameter("participations", "K", "The largest number of steps of one record.", whole),
-        Parameter("band", "W", "Diagonals of C; of bisr, of its inverse.", whole),
-        Parameter("coefficients", "C0,C1,...", "The first column of a Toeplitz matrix.", _numbers),
-        Parameter("decays", "X,...", "Decays of a BLT matrix.", _numbers),
-        Parameter("weights", "X,...", "Weights of a BLT matrix.", _numbers),
-        Parameter("file", "FILE", "The matrix as .npy or .csv."),
-        *ON_GRADIENTS,
+        *STRATEGY,
     )
     example: ClassVar[str] = (
         "--noise-multiplier 2 --steps 8 --kind bisr --band 3 --participation min-separation --separation 4"

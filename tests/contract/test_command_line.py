@@ -65,6 +65,21 @@ AUDITS: list[tuple[str, int]] = [
     ("laplace --dim 3 --epsilon 1 --norm l2 --radius 0.5 --adjacency add-or-remove-one", 0),
     ("laplace --dim 50 --epsilon 1 --delta 1e-6 --calibration theorem", 0),
     ("laplace --dim 50 --epsilon 1 --delta 1e-6 --calibration concentrated --norm l2 --adjacency replace-one", 0),
+    (
+        "sampled-matrix --noise-multiplier 4 --steps 20 --kind banded-sqrt --band 2 --sampling balls-in-bins "
+        "--separation 10",
+        0,
+    ),
+    (
+        "sampled-matrix --noise-multiplier 2 --steps 20 --kind bandmf --band 3 --sampling cyclic-poisson "
+        "--separation 5 --rate 0.1 --claim eps=0.1,delta=1e-5",
+        1,
+    ),
+    (
+        "sampled-matrix --noise-multiplier 4 --steps 100 --kind toeplitz --coefficients 1,1/2 --sampling "
+        "min-separation --separation 5 --rate 0.01 --claim eps=1,delta=1e-5",
+        0,
+    ),
     ("optimal-grouped-gaussian --groups 3 --dim 4 --mu 1", 0),
     ("optimal-grouped-gaussian --groups 3 --dim 4 --mu 1 --claim mu=0.99", 1),
     ("rank1-gaussian --dim 3 --epsilon 1 --delta 1e-3", 0),
@@ -97,7 +112,7 @@ def test_every_mechanism_of_the_list_is_audited_here() -> None:
 BOUNDS = (
     *("honaker", "smooth-binary", "--norm l2"),
     *("exponential", "permute-and-flip", "report-noisy-max", "above-threshold", "--outputs bounded"),
-    *("--sampling shuffle", "thresholded-counts", "partition-selection"),
+    *("--sampling shuffle", "sampled-matrix", "thresholded-counts", "partition-selection"),
 )
 HEAVY = (
     *("rank1", "discrete", "--noise laplace", "--noise continuous", "--scale", "--norm", "--dim 50"),

@@ -52,6 +52,7 @@ from dpverdict.mechanisms.keys.partition_selection import PartitionSelection
 from dpverdict.mechanisms.keys.thresholded_counts import ThresholdedCounts
 from dpverdict.mechanisms.local.randomizer import LocalRandomizer
 from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
+from dpverdict.mechanisms.training.sampled_matrix import SampledMatrixMechanism
 
 Array = NDArray[np.float64]
 ERROR = 1e-9
@@ -229,6 +230,34 @@ CASES |= {
         ("bandmf", "min-separation", {"band": 2, "separation": 3}, False),
         ("blt", "cyclic", {"decays": ["0.5"], "weights": ["0.5"], "separation": 2, "adjacency": REPLACE_ONE}, False),
         ("toeplitz", "min-separation", {"coefficients": ["1", "1/2", "-3/4"], "separation": 1}, True),
+    )
+}
+
+CASES["sampled-matrix, its example"] = Case(
+    lambda: example_of(SampledMatrixMechanism),
+    np.zeros((1, 20, 1)),
+    stated,
+    bound=True,  # of no effect of sampling
+)
+CASES |= {
+    f"sampled-matrix, {sampling}": Case(
+        partial(
+            SampledMatrixMechanism,
+            noise_multiplier=4,
+            steps=12,
+            kind="banded-sqrt",
+            band=2,
+            sampling=sampling,
+            separation=4,
+            **rest,
+        ),
+        np.zeros((1, 12, 1)),
+        stated,
+        bound=bound,
+    )
+    for sampling, rest, bound in (
+        ("cyclic-poisson", {"rate": "1/4"}, False),
+        ("min-separation", {"rate": "1/4"}, True),
     )
 }
 
