@@ -759,6 +759,37 @@ def dp_ftrl(g: Given) -> Found:
     )
 
 
+def sampled_matrix(g: Given) -> Found:
+    g.only(ADD)
+    s, norm, d, steps = g.number("noise_multiplier"), g.number("clipping_norm"), g.count("dim"), g.count("steps")
+    rows = g.of("coefficients")
+    if not isinstance(rows, list) or not rows or any(not isinstance(row, list) or len(row) != 1 for row in rows):
+        raise Wrong("parameters.coefficients: no rows of one number")
+    column = [read(row[0], "parameters.coefficients") for row in rows]
+    way, apart, rate = (
+        g.one_of("sampling", "balls-in-bins cyclic-poisson min-separation"),
+        g.count("separation", 2),
+        g.number("rate"),
+    )
+    if not len(column) <= steps <= 128 or apart > steps:
+        raise Wrong("parameters.steps: too many, or fewer than coefficients or the separation")
+    if rate > 1 or (way == "balls-in-bins" and rate < 1):
+        raise Wrong("parameters.rate: no probability of a step")
+    return Found(
+        {"law": "gaussian", "standard deviation": f"{s * norm}", "coordinates": f"{d}"},
+        {
+            "set": "columns of C of one record, drawn",
+            "steps": f"{steps}",
+            "coefficients": [f"{entry}" for entry in column],
+            "sampling": way,
+            "separation": f"{apart}",
+            "rate": f"{rate}",
+            "norm": f"{norm}",
+        },
+        ["every gradient is clipped, and in which steps it is taken is drawn apart from all values", REAL, NORMAL],
+    ).bound()
+
+
 def matrix_mechanism(g: Given) -> Found:
     s, norm, d, steps = g.number("noise_multiplier"), g.number("clipping_norm"), g.count("dim"), g.count("steps")
     rows = g.of("coefficients")
@@ -976,6 +1007,7 @@ MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "rank1-gaussian": rank1,
     "thresholded-counts": thresholded_counts,
     "report-noisy-max": selection(""),
+    "sampled-matrix": sampled_matrix,
     "standard-gaussian": standard,
     "tree-counter": tree_counter,
     "vote-ellipse": vote_ellipse,

@@ -174,14 +174,22 @@ def _stated(mechanism: _Mechanism) -> Json:
     }
 
 
-def _matrix(mechanism: _Mechanism) -> Json:
-    strategy, participation = mechanism.strategy, mechanism.participation
+def _coefficients(mechanism: _Mechanism) -> Json:
+    strategy = mechanism.strategy
     entries = strategy.exact_coefficients if isinstance(strategy, Toeplitz) and strategy.falling else None
     if entries is None or mechanism.steps > MOST_STEPS:
         requirement = f"Toeplitz with rational coefficients that fall, of at most {MOST_STEPS} steps"
         raise InvalidValue("kind", mechanism.kind, requirement, "leave the certificate out")
-    return _attributes(*_RUN)(mechanism) | {
-        "coefficients": [[str(entry)] for entry in entries],
+    return _attributes(*_RUN)(mechanism) | {"coefficients": [[str(entry)] for entry in entries]}
+
+
+def _sampled_matrix(mechanism: _Mechanism) -> Json:
+    return _coefficients(mechanism) | _attributes("sampling", "separation", "rate")(mechanism)
+
+
+def _matrix(mechanism: _Mechanism) -> Json:
+    participation = mechanism.participation
+    return _coefficients(mechanism) | {
         "participation": participation.name,
         "separation": participation.separation,
         "participations": participation.most,
@@ -215,6 +223,7 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "rappor": _attributes("options", "flip", "report_zero", "report_one", "hashes", "reports"),
     "rank1-gaussian": _attributes("dim", "radius", "scale"),
     "report-noisy-max": lambda mechanism: {"noise": mechanism.noise_name} | _selection(mechanism),
+    "sampled-matrix": _sampled_matrix,
     "standard-gaussian": _attributes("dim", "scale"),
     "subset-selection": _local("options", "subset"),
     "thresholded-counts": _thresholded,

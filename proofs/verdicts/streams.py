@@ -194,6 +194,37 @@ def dp_ftrl(given: Parameters) -> WorstPair:
     )
 
 
+def sampled_matrix(given: Parameters) -> WorstPair:
+    """Sampled steps of a matrix mechanism, of which only the numbers are compared."""
+    given.under(ADD_REMOVE)
+    multiplier, norm, dim = given.fraction("noise_multiplier"), given.fraction("clipping_norm"), given.whole("dim")
+    steps, entries = given.whole("steps"), [entry for (entry,) in given.table("coefficients", 1)]
+    sampling = given.word("sampling", "balls-in-bins", "cyclic-poisson", "min-separation")
+    apart, rate = given.whole("separation", 2), given.fraction("rate")
+    if steps > MOST_STEPS or len(entries) > steps:
+        given.refuse("steps", f"more than {MOST_STEPS}, or fewer than there are coefficients")
+    if apart > steps:
+        given.refuse("separation", f"more than steps={steps}")
+    if rate > 1 or (sampling == "balls-in-bins" and rate != 1):
+        given.refuse("rate", "no probability of a step")
+    return not_derived(
+        {"law": "gaussian", "standard deviation": str(multiplier * norm), "coordinates": str(dim)},
+        {
+            "set": "columns of C of one record, drawn",
+            "steps": str(steps),
+            "coefficients": [str(entry) for entry in entries],
+            "sampling": sampling,
+            "separation": str(apart),
+            "rate": str(rate),
+            "norm": str(norm),
+        },
+        (GRADIENTS_OF_STEPS, REAL, NORMAL),
+    )
+
+
+GRADIENTS_OF_STEPS: Final = "every gradient is clipped, and in which steps it is taken is drawn apart from all values"
+
+
 def matrix_mechanism(given: Parameters) -> WorstPair:
     relation = given.under(ADD_REMOVE, REPLACE)
     multiplier, norm, dim = given.fraction("noise_multiplier"), given.fraction("clipping_norm"), given.whole("dim")

@@ -78,6 +78,7 @@ ONLY_COMPARED = {
     *((name, "") for name in ("thresholded-counts", "partition-selection", "unary-encoding", "rappor")),
     *((name, "") for name in ("local-hashing", "count-mean-sketch", "subset-selection", "hadamard-response")),
     ("number-report", ""),
+    ("sampled-matrix", ""),
 }
 """Whose numbers do not follow from the head: the line says so."""
 
