@@ -195,4 +195,4 @@ def test_the_profile_alone_encloses_both_probabilities_of_a_loss_above_a_level(m
     assert all(found.lower <= tail.lower and tail.upper <= found.upper for found, tail in zip(known, true, strict=True))
     if (mu, level) == ("1", "0.5"):
         other = GaussianLoss(Fraction(mu) * 10 / 11).certified_tails(level)
-        assert not known[0].lower <= other[0].lower and not known[1].lower <= other[1].lower
+        assert not known[0].lower <= other[0].lower
