@@ -866,7 +866,9 @@ def dp_sgd(g: Given) -> Found:
     if rate > 1 or not (poisson or (rate.numerator == 1 and steps * rate == int(steps * rate))):
         raise Wrong(f"parameters.rate: {rate}")
     takes = steps if poisson else int(steps * rate)
-    square = F(twice**2 * takes) / s / s
+    paired = twice == 2 and poisson and 2 * rate <= 1
+    times = 1 if paired else twice**2
+    square = F(times * takes) / s / s
     found = Found(
         {"law": "gaussian", "standard deviation": f"{s * norm}", "coordinates": f"{d}"},
         {
@@ -884,10 +886,19 @@ def dp_sgd(g: Given) -> Found:
             NORMAL,
         ],
     )
-    shown = [holds("mu^2 of known batches", equations([(f"{twice**2}*{takes}/({write(s * s)})", write(square))]))]
+    shown = [holds("mu^2 of known batches", equations([(f"{times}*{takes}/({write(s * s)})", write(square))]))]
+    why = "known batches tell no less than sampled ones"
+    if paired:
+        weights = equations([(f"{write(rate)} + {write(rate)} + {write(1 - 2 * rate)}", "1")])
+        shown.insert(0, holds("weights of the batches that are paired, none below 0", weights))
+        why = (
+            "a batch with the gradient is paired with one without its replacement, and one without the gradient with "
+            "one with its replacement or without: no two are further apart than the clipping norm, and known ones tell "
+            "no less"
+        )
     return found.worst(
         "a gradient of the clipping norm in batches that are known",
-        "known batches tell no less than sampled ones",
+        why,
         ("gaussian", square),
         shown,
         attained=False,

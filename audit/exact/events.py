@@ -315,7 +315,10 @@ class _Reader:
     def _drawn_again(self, event: Event, path: str, steps: int) -> PrivacyLoss:
         """A Gaussian sum over b draws of n records, of which a binomial number are the record, each for another one."""
         if self.relation is not NeighboringRelation.ADD_OR_REMOVE_ONE:
-            self._refuse(event, path, "its pair is known under add-or-remove-one")
+            remedy = "its pair is known under add-or-remove-one"
+            if self._replaces():
+                remedy += "; of a replaced record audit dp-sgd --sampling with-replacement has both bounds"
+            self._refuse(event, path, remedy)
         records, batch = self._sizes(event, path)
         noise = self._gaussian_noise(event, path)
         if batch == 0:
@@ -324,7 +327,8 @@ class _Reader:
             remedy = (
                 f"it is computed of at most {MOST_DRAWN} draws, and of several steps where 2 sample_size is at most "
             )
-            self._refuse(event, path, f"{remedy}{FARTHEST_DRAWN} noise multipliers")
+            remedy += f"{FARTHEST_DRAWN} noise multipliers; audit dp-sgd --sampling with-replacement bounds the others"
+            self._refuse(event, path, remedy)
         q = Fraction(1, records)
         weights = [(comb(batch, k) * q**k * (1 - q) ** (batch - k), Fraction(2 * k)) for k in range(batch + 1)]
         if noise == 0:

@@ -26,8 +26,8 @@ from dpverdict.audit.losses.base import AddRemoveLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.domains import PROBABILITY, Direction, EventBound
 from dpverdict.audit.trials.user_code import guarded
-from dpverdict.balls import Enclosure, Real, ball, compare, doublings
-from dpverdict.errors import InvalidValue, MechanismFailure
+from dpverdict.balls import Enclosure, Real, ball, compare, doublings, precision
+from dpverdict.errors import InvalidValue, MechanismFailure, PrecisionExhausted
 from dpverdict.mechanisms.core.bounds import AttainedLoss, Below, KnownEvent, NearbyPairs, TailEvents, WorstPair
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
@@ -49,6 +49,8 @@ Consequence = Callable[[Enclosure, Enclosure], str]
 _NORMAL = BallNormal()
 _TRAINING_BITS = 18
 """Of the probabilities of an event of training: those that the integrals of delta give."""
+_CHORDS = [Fraction(1, 4), Fraction(1, 32), Fraction(1, 256)]
+_CHORD_BITS = 192
 _FARTHEST = 600
 """Beyond this epsilon no simple event is looked for: in float64 its exponential is infinite."""
 _LEVELS = [Fraction(k, 2) for k in range(17)] + [Fraction(k) for k in (10, 13, 16, 20, 30, 40, 60, 100, 200)]
@@ -112,12 +114,45 @@ def _by_loss(mechanism: StructuredMechanism, claim: Guarantee, entry: Below, los
             pair = f"{entry.description} ({words})"
             if (known := one.known_event(found.level)) is not None:
                 return _event_witness(claim, entry, pair, known.event, found, _tails_of(known))
-            # more bits take further integrals, some of which there are none for
-            tails = (tail(found.level, _TRAINING_BITS) for tail in (one.p_above, one.q_above))
-            p, q = (PROBABILITY.enclosure(tail) for tail in tails)
             event = loss.event_of(direction, float(found.level))
-            return _event_witness(claim, entry, pair, event, found, (p, q))
+            return _event_witness(claim, entry, pair, event, found, _tails_above(one, found.level))
     return None
+
+
+def _tails_above(one: PrivacyLoss, level: Fraction) -> tuple[Enclosure, Enclosure]:
+    """P and Q of the losses above the level in one order of a training run, or what the profile says of them."""
+    try:  # more bits take further integrals, some of which there are none for
+        p, q = one.p_above(level, _TRAINING_BITS), one.q_above(level, _TRAINING_BITS)
+    except PrecisionExhausted:
+        return tails_by_profile(one, level)
+    return PROBABILITY.enclosure(p), PROBABILITY.enclosure(q)
+
+
+def tails_by_profile(loss: PrivacyLoss, level: Fraction) -> tuple[Enclosure, Enclosure]:
+    """Encloses P[L > level] and Q[L > level] by bounds on the profile alone.
+
+    In a = exp(epsilon) the profile is convex, and the slope to the right of the level is -Q[L > level]: it is between
+    those of any two chords that end there, however far they reach.
+
+    Raises:
+        InvalidValue, PrecisionExhausted: as ``loss.certified_delta``.
+    """
+    own = _enclosing(loss.certified_delta(level))
+    least, most = arb(0), arb(1)
+    for reach in _CHORDS:
+        below, above = (_enclosing(loss.certified_delta(level + side * reach)) for side in (-1, 1))
+        with precision(_CHORD_BITS):
+            low, middle, high = (ball(level + side * reach).exp() for side in (-1, 0, 1))
+            least = least.max(((own - above) / (high - middle)).lower())
+            most = most.min(((below - own) / (middle - low)).upper())
+    with precision(_CHORD_BITS):
+        q = least.union(most)
+        return PROBABILITY.enclosure(own + ball(level).exp() * q), PROBABILITY.enclosure(q)
+
+
+def _enclosing(number: Enclosure) -> arb:
+    with precision(_CHORD_BITS):
+        return arb(number.lower).union(arb(number.upper))
 
 
 def _tails_of(event: EventBound) -> tuple[Enclosure, Enclosure]:
@@ -135,7 +170,11 @@ def _witness_of(
         return _score_witness(mechanism, claim, entry, loss, found)
     if (known := loss.known_event(found.level)) is not None:
         return _event_witness(claim, entry, entry.description, known.event, found, _tails_of(known))
-    event, tails = loss.event_above(float(found.level)), loss.certified_tails(found.level)
+    event = loss.event_above(float(found.level))
+    try:
+        tails = loss.certified_tails(found.level)
+    except PrecisionExhausted:
+        tails = tails_by_profile(loss, found.level)
     return _event_witness(claim, entry, entry.description, event, found, tails)
 
 

@@ -383,11 +383,14 @@ class BoundedLoss(PrivacyLoss):
             return self._enclosed(level) + ball(level).exp() * q_above
 
     def known_event(self, epsilon: Fraction) -> EventBound:
-        """The event that shows most of delta(epsilon) on the lattice, with its probabilities."""
+        """The event that shows most of delta(epsilon) on the finest lattice for it, with its probabilities."""
         self._refused("delta_bounds")
-        self._enclosed(epsilon)
-        halvings = max(self._compositions)
-        composition, interval = self._compositions[halvings], Fraction(self.interval) / 2**halvings
+        made = [composition for (level, _, _), composition in self._tilted.items() if level == epsilon]
+        if not made:
+            self._enclosed(epsilon)
+            made = list(self._compositions.values())
+        composition = min(made, key=lambda one: one.interval)
+        interval = composition.interval
         place, p, q = composition.event(epsilon)
         count = sum(times for _, times in self.factors)
         words = (

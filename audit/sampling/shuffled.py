@@ -14,6 +14,9 @@ for any c. Over E epochs with one permutation, the means of the E views are suff
 fresh permutation in each epoch, the number of epochs with a release above c is binomial, with p = 1 - F(a, c) or
 r = 1 - F(b, c), and its law shows sum over j of C(E, j) (p^j (1-p)^(E-j) - exp(epsilon) r^j (1-r)^(E-j))_+.
 
+Nothing of this depends on the sizes of the batches. Where the record is in none of them with probability z, as what is
+left of whole batches is dropped, p and r are mixed with z (1 - F(0, c)).
+
 From above: given the permutation, the record is in one known batch of each epoch, and the two laws are a Gaussian pair
 of mu = sqrt(E)/s, or 2 sqrt(E)/s if it is replaced; the hockey-stick divergence is jointly convex.
 
@@ -71,6 +74,7 @@ class ShuffledBatches:
         shuffle: persistent (one permutation for all epochs) or fresh.
         others: what every other record contributes. At 0 the bounds hold as well where each record is put into one
             batch of an epoch by itself.
+        dropped: the probability that the record is in no batch of an epoch, as what is left of whole batches.
     """
 
     noise_multiplier: Fraction
@@ -79,6 +83,7 @@ class ShuffledBatches:
     relation: str
     shuffle: Shuffle
     others: Literal[-1, 0] = -1
+    dropped: Fraction = Fraction(0)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -96,7 +101,7 @@ class ShuffledBatches:
         """Encloses what the event at a threshold c shows of delta(epsilon): a lower bound on it, perhaps negative."""
         level, c = EPSILON.exact(epsilon), exactly(threshold, name="threshold")
         with precision(_BITS):
-            present, absent = (self._above(mean, c) for mean in self._means)
+            present, absent = self._probabilities(c)
             growth = ball(level).exp()
             if self._trials == 1:
                 if order is Direction.REMOVE:
@@ -123,7 +128,7 @@ class ShuffledBatches:
         c = self.threshold(epsilon, best)
         level = EPSILON.exact(epsilon)
         with precision(_BITS):
-            present, absent = (self._above(mean, c) for mean in self._means)
+            present, absent = self._probabilities(c)
             first, second = (present, absent) if best is Direction.REMOVE else (absent, present)
             p = q = arb(0)
             counts = []
@@ -153,6 +158,9 @@ class ShuffledBatches:
                 scipy.special.log_ndtr((c - mean) / s) + (self.batches - 1) * scipy.special.log_ndtr(c / s)
                 for mean in self._means
             ]
+            if self.dropped:
+                none, left = self.batches * scipy.special.log_ndtr(c / s), float(self.dropped)
+                below = [np.logaddexp(math.log1p(-left) + b, math.log(left) + none) for b in below]
             logs = [(np.log(np.maximum(-np.expm1(b), 1e-300)), b) for b in below]
             first, second = logs if order is Direction.REMOVE else logs[::-1]
             n = self._trials
@@ -219,6 +227,14 @@ class ShuffledBatches:
         """s, or s/sqrt(E) for the means over epochs of one permutation, to steer."""
         return float(self.noise_multiplier) / math.sqrt(self.epochs // self._trials)
 
+    def _probabilities(self, c: Fraction) -> tuple[arb, arb]:
+        """That some release of an epoch is above c, with the canary and without it, at the current precision."""
+        present, absent = (self._above(mean, c) for mean in self._means)
+        if not self.dropped:
+            return present, absent
+        left, none = ball(self.dropped), self._above(0, c)
+        return (1 - left) * present + left * none, (1 - left) * absent + left * none
+
     def _above(self, mean: int, c: Fraction) -> arb:
         """1 - F(mean, c), the probability that some release is above c, at the current precision."""
         s = ball(self.noise_multiplier) / arb(self.epochs // self._trials).sqrt()
@@ -233,7 +249,13 @@ def _spelt(relation: str) -> str:
 
 
 def shuffled_batches(
-    *, noise_multiplier: Exact, batches: int, epochs: int, relation: Relation | NeighboringRelation, shuffle: Shuffle
+    *,
+    noise_multiplier: Exact,
+    batches: int,
+    epochs: int,
+    relation: Relation | NeighboringRelation,
+    shuffle: Shuffle,
+    dropped: Exact = 0,
 ) -> ShuffledBatches:
     """Certified bounds on the privacy of DP-SGD whose batches are made by permuting the records.
 
@@ -244,6 +266,8 @@ def shuffled_batches(
         relation: "add_remove" or "zero_out" (without the record, its place in the batch contributes nothing), or
             "replace_one", also with hyphens; or dp_accounting's relation.
         shuffle: "fresh" for a permutation in each epoch, "persistent" for one that all epochs use.
+        dropped: the probability that a record is in no batch of an epoch, in [0, 1), exact: of n records of which r are
+            left over by whole batches and dropped, r/n.
 
     Raises:
         InvalidValue: an argument out of range.
@@ -264,6 +288,9 @@ def shuffled_batches(
         remedy = "fresh for a permutation in each epoch, persistent for one in all"
         raise InvalidValue("shuffle", shuffle, "persistent or fresh", remedy)
     number = check_whole(epochs, "epochs", least=1, remedy="say how often each record takes part")
+    left = exactly(dropped, name="dropped")
+    if not 0 <= left < 1:
+        raise InvalidValue("dropped", dropped, "in [0, 1)", "give the part of the records that whole batches leave")
     if shuffle == "fresh" and number > _MOST_EPOCHS:
         raise InvalidValue("epochs", epochs, f"at most {_MOST_EPOCHS}", "bound fewer epochs: that is a lower bound too")
     return ShuffledBatches(
@@ -272,4 +299,5 @@ def shuffled_batches(
         epochs=number,
         relation=str(named),
         shuffle=shuffle,
+        dropped=left,
     )

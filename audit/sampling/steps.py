@@ -40,7 +40,7 @@ from dpverdict.audit.losses.curves import (
     log_delta_ball,
     q_above_of_profile,
 )
-from dpverdict.audit.losses.domains import Direction, LossTails
+from dpverdict.audit.losses.domains import Direction, EventBound, LossTails
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.sampling.moments import GaussianMoments, StepMoments
 from dpverdict.audit.sampling.panels import PanelLine
@@ -66,6 +66,7 @@ _KEPT = 16
 _TERMS_OF_EXPONENTIAL = 500  # by time: terms of a contour for each exponential of a line of panels
 _FARTHEST = Fraction(10) ** 300  # of an epsilon, for choosing an exponent
 _ON_A_LATTICE = 20  # bits, about those of a lattice
+_OF_AN_EVENT = 18  # bits of its probabilities
 _SMALLEST = 1e-290  # of a profile that is looked for on a lattice
 _FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
 _CENTRES = 96
@@ -229,6 +230,21 @@ class SampledSteps(BallLoss):
         q_above, own = self.q_above(level, bits), self.profile(level, bits)
         with precision(bits + 20):
             return own + ball(level).exp() * q_above
+
+    def known_event(self, epsilon: Fraction) -> EventBound | None:
+        """An event on a lattice, where no line reaches the slopes of the profile; else None: {L > epsilon} is known."""
+        with suppress(PrecisionExhausted):
+            self.q_above(epsilon, _OF_AN_EVENT)
+            return None
+        if epsilon <= 0 or self._lattice is None:
+            return None
+        found = self._enclosed(epsilon)
+        if found.rel_accuracy_bits() >= _ON_A_LATTICE:  # lattices are made for what is not known
+            found = arb(0).union(found.upper())
+        with suppress(InvalidValue, PrecisionExhausted):  # it gets too long
+            self._lattice.narrowed(epsilon, found)
+            return self._lattice.known_event(epsilon)
+        return None
 
     def delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the profile: certified, or from a lattice where a contour would take too long."""

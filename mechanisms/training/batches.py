@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dpverdict.checks import check_whole
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
 
@@ -24,6 +25,7 @@ BatchSampling: TypeAlias = Literal[
     "k-of-t",
     "truncated-poisson",
     "weighted",
+    "with-replacement",
 ]
 EPOCHWISE: Final[tuple[BatchSampling, ...]] = ("balls-in-bins", "shuffle", "shuffle-once")
 """Of whole epochs, in each of which every record is in one batch."""
@@ -35,6 +37,7 @@ SAMPLINGS: Final[tuple[BatchSampling, ...]] = (
     "k-of-t",
     "truncated-poisson",
     "weighted",
+    "with-replacement",
 )
 
 IN_WORDS: Final[Mapping[BatchSampling, str]] = {
@@ -47,15 +50,9 @@ IN_WORDS: Final[Mapping[BatchSampling, str]] = {
     "k-of-t": "each record in k of the steps, drawn uniformly",
     "truncated-poisson": "Poisson, cut at a size",
     "weighted": "Poisson with rates of the records, of which this is the largest",
+    "with-replacement": "drawn anew with replacement in each step",
 }
 _BLOCK: Final = 1 << 22  # places of records that are drawn at a time
-
-
-NOT_KNOWN: Final[Mapping[str, str]] = {
-    "with-replacement": "a record can stand in a batch several times: audit each step as mixture_of_gaussians of "
-    "dpverdict.audit.sampling.mixtures.loss, exact for records that are added or removed",
-}
-"""Other ways to make batches, and what is nearest to each."""
 
 
 def read_sampling(text: str) -> BatchSampling:
@@ -70,9 +67,49 @@ def read_sampling(text: str) -> BatchSampling:
     remedy = "say how batches are made"
     if text.replace("_", "-") in ("without-replacement", "fixed"):
         remedy = "write fixed-size for batches that are drawn anew in each step, without replacement"
-    elif text.replace("_", "-") in NOT_KNOWN:
-        remedy = NOT_KNOWN[text.replace("_", "-")]
     raise InvalidValue("sampling", text, f"one of {', '.join(SAMPLINGS)}", remedy)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRecords:
+    """The batches of a number of records and a size.
+
+    Attributes:
+        rate: q, one over the batches where an epoch is cut.
+        size: B.
+        records: n.
+        sizes: of the batches of a shuffled epoch where they are not equal, or some records are dropped; else empty.
+    """
+
+    rate: Fraction
+    size: int
+    records: int
+    sizes: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(sampling: BatchSampling, size: int, records: int, groups: int, last_batch: str) -> CountedRecords:
+        """Read the numbers.
+
+        Raises:
+            InvalidValue: a number that is no count, a size above the records, or another word for the last batch.
+        """
+        check_whole(size, "size", least=1, remedy="say how many records a batch has")
+        check_whole(records, "records", least=1, remedy="say how many records there are")
+        if last_batch not in ("keep", "drop"):
+            raise InvalidValue("last_batch", last_batch, "keep or drop", "say what becomes of a batch that is smaller")
+        if sampling == "with-replacement":
+            return CountedRecords(rate=Fraction(min(size, records), records), size=size, records=records)
+        if size * groups > records:
+            requirement = f"at most {records // groups}, the records" + (" of a group" if groups > 1 else "")
+            raise InvalidValue("size", size, requirement, "give the size of a batch, and all records")
+        if sampling not in EPOCHWISE:
+            return CountedRecords(rate=Fraction(size * groups, records), size=size, records=records)
+        full, left = divmod(records, size)
+        if not left or sampling == "balls-in-bins":
+            return CountedRecords(rate=Fraction(1, full + bool(left)), size=size, records=records)
+        sizes = (size,) * full + ((left,) if last_batch == "keep" else ())
+        return CountedRecords(rate=Fraction(1, len(sizes)), size=size, records=records, sizes=sizes)
 
 
 @final
@@ -90,6 +127,9 @@ class BatchNoise:
         separation: b, the number of groups of cyclic Poisson sampling: record i is in group i mod b.
         missing: of batches of fixed size, how many records a data set may be short of whole batches.
         cut: the size B at which Poisson batches are cut; 0 where they are not.
+        draws: how often a step draws with replacement; 0 where it does not.
+        sizes: of the batches of a shuffled epoch, where the last one is smaller or what is left is dropped; else empty.
+        records: n of the larger data set, where it is given.
     """
 
     dim: int
@@ -101,6 +141,9 @@ class BatchNoise:
     separation: int = 1
     missing: int = 0
     cut: int = 0
+    draws: int = 0
+    sizes: tuple[int, ...] = ()
+    records: int = 0
 
     @property
     def size(self) -> int:
@@ -155,6 +198,10 @@ class BatchNoise:
             own = np.arange(self.steps)[:, None] % self.separation == np.arange(n) % self.separation
             taken: Array = (own & (rng.random((trials, self.steps, n)) < float(self.rate))) @ gradients
             return taken
+        if self.sampling == "with-replacement":
+            again = rng.multinomial(self.draws, np.full(n, 1 / n), size=(trials, self.steps))
+            repeated_sums: Array = again.astype(np.float64) @ gradients
+            return repeated_sums
         if self.sampling == "fixed-size":
             drawn_size = math.floor(self.rate * (n + self.missing))
             order = rng.permuted(np.broadcast_to(np.arange(n), (trials, self.steps, n)), axis=2)
@@ -164,11 +211,12 @@ class BatchNoise:
         if self.sampling == "balls-in-bins":
             batch = rng.integers(self.batches, size=(trials * orders, n))
         else:
-            places = np.broadcast_to(np.arange(max(n, self.batches)), (trials * orders, max(n, self.batches)))
-            batch = rng.permuted(places, axis=1)[:, :n] % self.batches
+            own = self._batch_of_place(n)
+            batch = own[rng.permuted(np.broadcast_to(np.arange(own.size), (trials * orders, own.size)), axis=1)[:, :n]]
+        kept = (batch < self.batches).ravel()
         batch = batch + self.batches * np.arange(trials * orders)[:, None]
         columns = [
-            np.bincount(batch.ravel(), np.tile(column, trials * orders), trials * orders * self.batches)
+            np.bincount(batch.ravel()[kept], np.tile(column, trials * orders)[kept], trials * orders * self.batches)
             for column in gradients.T
         ]
         whole_epochs = (
@@ -176,6 +224,17 @@ class BatchNoise:
         )
         repeated: Array = np.tile(whole_epochs, (1, self.epochs // orders, 1))
         return repeated
+
+    def _batch_of_place(self, records: int) -> NDArray[np.int64]:
+        """The number of the batch at each place of a shuffled epoch; T where what is left is dropped."""
+        if not self.sizes:
+            return np.arange(max(records, self.batches)) % self.batches
+        if records > self.records:
+            remedy = "state how many records there are"
+            raise InvalidValue("dataset", f"{records} records", f"at most {self.records}, as stated", remedy)
+        places = np.repeat(np.arange(self.batches), self.sizes)
+        left = np.full(max(self.records - places.size, 0), self.batches)
+        return np.concatenate([places, left])
 
 
 def _ranks(numbers: Array, axis: int) -> NDArray[np.int64]:

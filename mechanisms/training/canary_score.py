@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 
 from dpverdict.mechanisms.training.batches import EPOCHWISE, BatchNoise
 from dpverdict.numerics.arrays import Array
@@ -68,16 +69,42 @@ def canary_score(
 
     def shuffled(released: Array) -> Array:
         mean = others.mean(axis=0) if len(others) else np.zeros(noise.dim)
-        base = mean * max(len(records), noise.batches) / noise.batches if len(others) else mean
+        if noise.sizes:
+            sizes = np.array(noise.sizes, dtype=float)
+        else:
+            sizes = np.full(noise.batches, max(len(records), noise.batches) / noise.batches)
+        base = sizes[:, None] * mean
+        chances = np.log(sizes / (noise.records or sizes.sum()))
+        left_out = 1 - sizes.sum() / noise.records if noise.records else 0.0
         epochs = released.reshape(len(released), noise.epochs, noise.batches, noise.dim) - base
         spread = variance
         if noise.sampling == "shuffle-once":
             epochs, spread = epochs.mean(axis=1, keepdims=True), variance / noise.epochs
-        ratios = [log_ratios(epochs, moved - mean, spread) for moved in (canary, there)]
-        here, away = (np.logaddexp.reduce(ratio, axis=2) for ratio in ratios)
+        ratios = [log_ratios(epochs, moved - mean, spread) + chances for moved in (canary, there)]
+        with np.errstate(divide="ignore"):
+            here, away = (np.logaddexp(np.logaddexp.reduce(ratio, axis=2), np.log(left_out)) for ratio in ratios)
         total: Array = (here - away).sum(axis=1)
         return total
 
+    def again(released: Array) -> Array:
+        mean = others.mean(axis=0) if len(others) else np.zeros(noise.dim)
+        steps = released.reshape(len(released), noise.steps, noise.dim) - noise.draws * mean
+        times = np.arange(noise.draws + 1)
+        chances = scipy.stats.binom.logpmf(times, noise.draws, 1 / noise.records)
+        here, away = (
+            np.logaddexp.reduce(
+                [
+                    chance + log_ratios(steps, k * (moved - mean), variance)
+                    for k, chance in zip(times, chances, strict=True)
+                ]
+            )
+            for moved in (canary, there if replaced else mean)
+        )
+        found: Array = (here - away).sum(axis=1)
+        return found
+
+    if noise.sampling == "with-replacement":
+        return again
     if noise.sampling == "k-of-t":
         return counted
     if noise.sampling in EPOCHWISE:

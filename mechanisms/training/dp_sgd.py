@@ -1,4 +1,4 @@
-"""DP-SGD: noisy sums of clipped gradients, on batches that are sampled in one of nine ways.
+"""DP-SGD: noisy sums of clipped gradients, on batches that are made in one of ten ways.
 
 Where every record takes part independently of the others, by Poisson sampling or as balls fall in bins, the output with
 the canary alone against that on no records dominates, in both orders. Of shuffled batches no dominating pair is known;
@@ -12,8 +12,18 @@ Of k of T steps, and of balls in bins where the record is replaced, no curve of 
 either side: k blocks of steps, or the way through the data without the record (both
 `dpverdict.audit.sampling.mixtures.through`), and events about sums of scores
 (`dpverdict.audit.sampling.mixtures.scored_sums`). Poisson batches that are cut at a size are those of
-`dpverdict.audit.sampling.mixtures.told`. With rates of their own, fixed beforehand and independently of the data, the
-record of the largest rate is the worst: the pair of a smaller one is a mixture of it with two equal laws.
+`dpverdict.audit.sampling.mixtures.told`, draws with replacement those of
+`dpverdict.audit.sampling.mixtures.with_replacement`. With rates of their own, fixed beforehand and independently of the
+data, the record of the largest rate is the worst: the pair of a smaller one is a mixture of it with two equal laws.
+
+**Where the last batch is smaller.** n records are cut into batches of B; the last one of a shuffled epoch has the
+r = n mod B that are left, or they are dropped. The place of a record is uniform, so that it is in each full batch with
+probability B/n, in the last with r/n, or in none. Known batches bound that from above, whatever their sizes are. An
+event that does not depend on the order of the batches, such as one about the largest release of an epoch or the sum of
+scores of its batches, has the same probability wherever the record is: it tells of T = ceil(n/B) equal batches what it
+tells of these. Where r records are dropped, it is that with probability 1 - r/n in an epoch. The noise is added to the
+sum of a batch. Where the sum is divided by the size of its own batch before noise of one scale is added, a record of
+the last batch counts B/r times as much.
 
 **mu of a replaced record.** The parts of (1 - q) N(0, s^2) + q N(1, s^2) and (1 - q) N(0, s^2) + q N(-1, s^2),
 q <= 1/2, are paired so that no two of them are more than 1 apart: 1 with 0, 0 with -1, 0 with 0. So one step is
@@ -45,6 +55,12 @@ from dpverdict.audit.sampling.mixtures.loss import poisson_replaced
 from dpverdict.audit.sampling.mixtures.scored_sums import scored_epochs, scored_steps
 from dpverdict.audit.sampling.mixtures.through import ThroughAbsent, blocks_of_steps
 from dpverdict.audit.sampling.mixtures.told import CutBatches, cut_batches
+from dpverdict.audit.sampling.mixtures.with_replacement import (
+    DrawnAgain,
+    drawn_opposite,
+    drawn_removed,
+    drawn_replaced,
+)
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.audit.sampling.shuffled import ShuffledBatches, shuffled_batches
 from dpverdict.balls import Exact, Real, exactly, sqrt_up
@@ -73,6 +89,7 @@ from dpverdict.mechanisms.training.batches import (
     SAMPLINGS,
     BatchNoise,
     BatchSampling,
+    CountedRecords,
     read_sampling,
 )
 from dpverdict.mechanisms.training.canary_score import canary_score
@@ -91,6 +108,7 @@ from dpverdict.numerics.text import exact_text
 
 _MOST_RECORDS: Final = 1_000_000
 _POISSON: Final[tuple[BatchSampling, ...]] = ("poisson", "cyclic-poisson", "weighted")
+_IN_PLACE_OF_OTHERS: Final[tuple[BatchSampling, ...]] = ("fixed-size", "truncated-poisson", "with-replacement")
 _VARIANTS: Final[tuple[BatchSampling, ...]] = ("poisson", *EPOCHWISE, "fixed-size", "cyclic-poisson")
 """The ways to make batches that reports show beside each other."""
 _KNOWN: Final = "of known batches"
@@ -127,6 +145,14 @@ _CONVEXITY: Final = (
     "given the batches of the other records the two laws are a pair that no other record is in; by joint convexity "
     "their mixtures are no further apart (Zhu, Dong and Wang 2022), in both orders"
 )
+_DRAWN: Final = (
+    "given what the draws of the other records are the record takes the places of some of them, at a distance of 2 "
+    "each; no such pair tells more, by Gaussian interpolation, nor do mixtures (Zhu, Dong and Wang 2022)"
+)
+_DRAWN_REPLACED: Final = (
+    "the profile of one step by advanced joint convexity over how often the record is drawn (Balle, Barthe and "
+    "Gaboardi 2018, Theorem 10), composed; of a replaced record no worst pair is known"
+)
 _OPPOSITE: Final = "a canary whose gradient is opposite to all others"
 _IN_PLACE: Final = (
     "given a batch without the record and the place in it that the record takes the two laws are a sampled Gaussian "
@@ -146,21 +172,24 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     the size of a batch stays); or each step samples with probability q from one of b groups in turn
     ("cyclic-poisson"); or every record takes part in exactly q T steps, drawn uniformly for itself ("k-of-t"); or of
     Poisson batches a uniform part of a given size is kept if they are larger ("truncated-poisson"); or they have rates
-    of the records, of which q is the largest, the one that all records have in a release ("weighted"). A release has
+    of the records, of which q is the largest, the one that all records have in a release ("weighted"); or each step
+    draws a number of times from all records, with replacement ("with-replacement"). A release has
     T d numbers. Without a claim of its own it is held to what no sampling is needed for: rho-zCDP, rho = K m^2/(2 s^2),
     where a record takes part in K steps and moves a sum by m at most.
 
     Args:
         noise_multiplier: standard deviation of the noise in units of the clipping norm, > 0, exact.
-        rate: the sampling probability q in (0, 1], exact; the inverse of a whole number where an epoch is cut.
+        rate: the sampling probability q in (0, 1], exact; the inverse of a whole number where an epoch is cut. It may
+            be left out where ``records`` and ``size`` say it.
         steps: the number of steps T >= 1; whole epochs where an epoch is cut.
         sampling: one of `SAMPLINGS`.
         clipping_norm: > 0, exact; what is promised does not depend on it.
         dim: the number of coordinates of a gradient; what is promised does not depend on it.
         adjacency: the neighbouring relation.
         separation: the number b of groups of cyclic Poisson sampling; of it alone.
-        size: of the largest batch, of truncated Poisson sampling alone.
-        records: how many there are, in the larger of the two data sets; of truncated Poisson sampling alone.
+        size: of a batch, expected where it is random; of the largest one, where Poisson batches are cut.
+        records: how many there are, in the larger of the two data sets.
+        last_batch: "keep" or "drop" what is left where a shuffled epoch is no whole number of batches of this size.
 
     Raises:
         InvalidValue: an argument out of range.
@@ -178,14 +207,17 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     noise: BatchNoise
     parameters: ClassVar[tuple[Parameter, ...]] = (
         NOISE_MULTIPLIER,
-        Parameter("rate", "Q", "Expected part of the records in a batch, such as 0.01 or 1/512."),
+        Parameter("rate", "Q", "Expected part of the records in a batch, such as 0.01; or give --records and --size."),
         STEPS,
         Parameter(
             "sampling", "|".join(SAMPLINGS), "How batches are made.", lambda name, words: read_sampling(words[name])
         ),
         Parameter("separation", "B", "The least distance of two steps of one record.", whole),
-        Parameter("size", "B", "Of the largest batch, where Poisson batches are cut.", whole),
-        Parameter("records", "N", "Of the larger data set, where Poisson batches are cut.", whole),
+        Parameter("size", "B", "Of a batch; of the largest one, where Poisson batches are cut.", whole),
+        Parameter("records", "N", "How many there are, in the larger data set.", whole),
+        Parameter(
+            "last_batch", "keep|drop", "What is left of a shuffled epoch after batches of --size; keep if not given."
+        ),
         *ON_GRADIENTS,
     )
     calibration_width: ClassVar[float] = 2.0**-20  # each end of a bracket takes integrals of its own
@@ -201,13 +233,14 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     sampling: BatchSampling
     separation: int
     cut: CutBatches | None
+    again: DrawnAgain | None
     assumptions: tuple[str, ...]
 
     def __init__(
         self,
         *,
         noise_multiplier: Exact,
-        rate: Exact,
+        rate: Exact | None = None,
         steps: int,
         sampling: BatchSampling,
         clipping_norm: Exact = 1,
@@ -216,17 +249,23 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         separation: int | None = None,
         size: int | None = None,
         records: int | None = None,
+        last_batch: str | None = None,
     ) -> None:
         self._take(
             noise_multiplier=noise_multiplier, clipping_norm=clipping_norm, steps=steps, dim=dim, adjacency=adjacency
         )
-        self.rate = exactly(rate, name="rate")
+        self.sampling = read_sampling(sampling)
+        counted = self._counted_records(rate, size, records, separation, last_batch)
+        stated = rate if counted is None else counted.rate
+        assert stated is not None  # else there are counted records
+        self.rate = exactly(stated, name="rate")
         if not Fraction(1, 1 << 400) <= self.rate <= 1:
             raise InvalidValue("rate", rate, "in [2^-400, 1]", "give the expected part of the records in a batch")
-        self.sampling = read_sampling(sampling)
         whole_epochs, replaced = sampling in EPOCHWISE, self.adjacency is REPLACE_ONE
         self.separation = self._groups(sampling, separation)
-        self.cut = self._cut_batches(sampling, size, records)
+        self.cut = self._cut_batches(size, records)
+        draws = counted if sampling == "with-replacement" else None
+        self.again = None if draws is None else DrawnAgain(size=draws.size, records=draws.records)
         if sampling == "k-of-t" and (self.rate * self.steps).denominator != 1:
             whole_number = max(1, round(self.rate * self.steps))
             remedy = f"each record is in rate * steps of the steps: give for example rate {whole_number}/{self.steps}"
@@ -251,6 +290,9 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             separation=self.separation,
             missing=0 if replaced else 1,
             cut=0 if self.cut is None else self.cut.size,
+            draws=0 if self.again is None else self.again.size,
+            sizes=() if counted is None else counted.sizes,
+            records=0 if counted is None else counted.records,
         )
         self.claim = ZeroConcentratedDP(self.known_batches.mu_squared.rational / 2)  # type: ignore[operator]
         self.assumptions = (
@@ -272,16 +314,39 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             raise InvalidValue("separation", separation, f"at most {self.steps}, the steps", remedy)
         return groups
 
-    def _cut_batches(self, sampling: BatchSampling, size: int | None, records: int | None) -> CutBatches | None:
-        """How Poisson batches are cut; None where they are not."""
+    def _counted_records(
+        self,
+        rate: Exact | None,
+        size: int | None,
+        records: int | None,
+        separation: int | None,
+        last_batch: str | None,
+    ) -> CountedRecords | None:
+        """The batches that numbers of records state; None where a rate does, and of truncated Poisson sampling."""
+        if rate is not None and self.sampling == "with-replacement":
+            remedy = "give --records and --size: the rate does not tell how often a step draws"
+            raise InvalidValue("rate", rate, "left out with sampling with-replacement", remedy)
+        cut = self.sampling == "truncated-poisson"
         for name, given in (("size", size), ("records", records)):
-            if (given is None) == (sampling == "truncated-poisson"):
-                requirement = "given with sampling truncated-poisson, and with it alone"
+            if given is None and (cut or rate is None):
+                requirement = f"given with sampling {self.sampling}" + ("" if cut else " and no rate")
                 raise InvalidValue(name, given, requirement, "say how large a batch is, and how many records there are")
+            if given is not None and rate is not None and not cut:
+                raise InvalidValue(name, given, "given without a rate", "leave out the rate, which the two numbers say")
+        if records is not None and records > _MOST_RECORDS:
+            raise InvalidValue("records", records, f"at most {_MOST_RECORDS}", "audit a smaller data set")
+        if last_batch is not None and (self.sampling not in ("shuffle", "shuffle-once") or rate is not None):
+            remedy = "other batches have no last one that is smaller"
+            raise InvalidValue("last_batch", last_batch, "given with shuffled batches of a size", remedy)
+        if cut:
+            return None
         if size is None or records is None:
             return None
-        if records > _MOST_RECORDS:
-            raise InvalidValue("records", records, f"at most {_MOST_RECORDS}", "audit a smaller data set")
+        return CountedRecords.of(self.sampling, size, records, separation or 1, last_batch or "keep")
+
+    def _cut_batches(self, size: int | None, records: int | None) -> CutBatches | None:
+        if self.sampling != "truncated-poisson" or size is None or records is None:
+            return None
         return CutBatches(rate=self.rate, size=size, records=records)
 
     @property
@@ -314,6 +379,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             return self._counted()
         if self.sampling == "fixed-size":
             return self._of_fixed_size()
+        if self.again is not None:
+            return self._drawn_again(self.again)
         return self._allocated() if self.sampling == "balls-in-bins" else self._shuffled()
 
     def _sampled(self) -> Bounds:
@@ -435,6 +502,37 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         above = Dominating(loss=dominating, description=_OPPOSITE, justification=why)
         return Bounds(above=(*self._known(why), above), below=(attained, tail))
 
+    def _drawn_again(self, batches: DrawnAgain) -> Bounds:
+        """Draws with replacement: a removed record is exact but for the rarest draws, a replaced one bounded."""
+        replaced, s = self.adjacency is REPLACE_ONE, self.noise_multiplier
+        opposite = self._canary_among(np.repeat(-self._canary, batches.records - 1, axis=0))
+        above, attained = drawn_removed(noise_multiplier=s, batches=batches, steps=self.steps)
+        ratio = self._ratio_of_draws(batches)
+        attained = AddRemoveLoss(remove=attained.remove, add=attained.add, ratio=ratio)
+        tail, known = self._tail(opposite, _OPPOSITE), self._known(_DRAWN)
+        if not replaced and above.remove is attained.remove and attained.is_certified:
+            worst = WorstPair(loss=attained, pair=opposite, description=_OPPOSITE, justification=_DRAWN)
+            return Bounds(above=(*known, worst), below=(worst, tail))
+        below: tuple[Below, ...] = (AttainedLoss(pair=opposite, loss=attained, description=_OPPOSITE),)
+        loss: PrivacyLoss = above
+        if replaced:
+            zeros = self._canary_among(np.zeros((batches.records - 1, self.dim)))
+            reversed_canary = drawn_opposite(noise_multiplier=s, batches=batches, steps=self.steps)
+            below += (AttainedLoss(pair=zeros, loss=reversed_canary, description=_CANARY_AND_ZEROS),)
+            loss = drawn_replaced(noise_multiplier=s, batches=batches, steps=self.steps)
+        if not loss.is_certified:
+            return Bounds(above=known, below=(*below, tail))
+        why = _DRAWN_REPLACED if replaced else f"{_DRAWN}; the rarest draws are taken to tell all"
+        return Bounds(above=(*known, Dominating(loss=loss, description="", justification=why)), below=(*below, tail))
+
+    def _ratio_of_draws(self, batches: DrawnAgain) -> LikelihoodRatio:
+        n, b = batches.records, batches.size
+        sums = "y_t the noisy sum along the canary's gradient in units of the clipping norm, plus the batch size"
+        return LikelihoodRatio(
+            f"sum over steps 1 to {self.steps} of log of the mean of exp((2 K y_t - 2 K^2)/s^2)",
+            f"s = {exact_text(self.noise_multiplier)}, K binomial of {b} and 1/{n}, {sums}",
+        )
+
     def _ratio_in_place(self) -> LikelihoodRatio:
         """That of the canary in the place of its opposite, in words."""
         q = exact_text(self.rate)
@@ -479,7 +577,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
 
     def _shuffled(self) -> Bounds:
         """Shuffled batches: known batches, and the events of a canary that is opposite to all other gradients."""
-        pair = self._canary_among(np.repeat(-self._canary, self.batches - 1, axis=0))
+        others = self.noise.records or self.batches
+        pair = self._canary_among(np.repeat(-self._canary, others - 1, axis=0))
         words = _OPPOSITE
         dominating = Dominating(
             loss=self.known_batches,
@@ -488,12 +587,13 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             "shuffled batches no dominating pair is known",
         )
         events = [KnownEvent(pair=pair, description=words, event=event) for event in self._events_of_shuffles()]
-        return Bounds(above=(dominating,), below=(*events, self._attained_by_shuffles(pair), self._tail(pair, words)))
+        whole = () if self._dropped else (self._attained_by_shuffles(pair),)
+        return Bounds(above=(dominating,), below=(*events, *whole, self._tail(pair, words)))
 
     def _events_of_shuffles(self) -> list[Callable[[Fraction], EventBound]]:
         """About the number of epochs with a large release, and about sums of scores over fresh epochs or steps."""
         found: list[Callable[[Fraction], EventBound]] = [self._event]
-        if self.sampling == "shuffle" and self.epochs > 1:
+        if self.sampling == "shuffle" and self.epochs > 1 and not self._dropped:
             replaced = self.adjacency is REPLACE_ONE
             epochs = scored_epochs(
                 deviation=self.noise_multiplier,
@@ -555,7 +655,7 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         known = self.sampling in ("shuffle", "shuffle-once", "k-of-t") or replacement is not None
         longest = (1 if replacement is None else 2) * self.clipping_norm
         norm = min(exact_norm(moved if known else record), longest)
-        if self.sampling in ("fixed-size", "truncated-poisson"):
+        if self.sampling in _IN_PLACE_OF_OTHERS:
             return self.known_batches
         if known:
             square = norm**2 / (self.clipping_norm * self.noise_multiplier) ** 2
@@ -565,8 +665,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
     @property
     def known_batches(self) -> GaussianLoss:
         """The privacy loss where it is known in which batches every record takes part."""
-        in_place = self.sampling in ("fixed-size", "truncated-poisson")
-        distance = 2 if self.adjacency is REPLACE_ONE or in_place else 1
+        distance = 2 if self.adjacency is REPLACE_ONE or self.sampling in _IN_PLACE_OF_OTHERS else 1
+        distance *= self.noise.draws or 1
         return GaussianLoss.from_squared(distance**2 * self._taking_part / self.noise_multiplier**2)
 
     @property
@@ -614,24 +714,35 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             epochs=self.epochs,
             relation=self.adjacency,
             shuffle="fresh" if self.sampling == "shuffle" else "persistent",
+            dropped=self._dropped,
         ).event(epsilon)
+
+    @property
+    def _dropped(self) -> Fraction:
+        """The probability that a record is in no batch of an epoch."""
+        sizes, records = self.noise.sizes, self.noise.records
+        return Fraction(records - sum(sizes), records) if sizes else Fraction(0)
 
     @property
     def half_spaces(self) -> HalfSpaces:
         """Those of the sum of all steps, or of the first batches of all epochs."""
         cut, shuffled = self.sampling in EPOCHWISE, self.sampling in ("shuffle", "shuffle-once")
         replaced, number = self.adjacency is REPLACE_ONE, self._taking_part
-        opposite = shuffled or self.sampling == "fixed-size"
+        opposite = shuffled or self.sampling in ("fixed-size", "with-replacement")
         along = "along the canary's gradient in units of the clipping norm"
         which = "all" if self.separation == 1 else "the canary's"
         words = f"the sum over {which} {number} steps of the noisy sums {along}"
-        if self.sampling == "fixed-size":
+        if self.sampling in ("fixed-size", "with-replacement"):
             words += " plus the batch size"
         if cut:
             more = " plus the batch size" if shuffled else ""
             less = " less 1" if shuffled and not replaced else ""
             words = f"the sum over the {number} epochs of the noisy sum of the first batch {along}{more}{less}"
         rate, together = self.rate, self.sampling == "shuffle-once"
+        if shuffled and self.noise.sizes:
+            rate = Fraction(self.noise.sizes[0], self.noise.records)
+        if self.again is not None:
+            rate = Fraction(1, self.again.records)
         if self.sampling == "k-of-t":
             words, together = f"the sum over the first {number} steps of the noisy sums {along}", True
             rate = Fraction(1, math.comb(self.steps, number))
@@ -642,7 +753,8 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             number=number,
             rate=rate,
             together=together,
-            distance=2 if (replaced and opposite) or self.sampling == "fixed-size" else 1,
+            distance=2 if opposite and (replaced or not shuffled) else 1,
+            draws=self.noise.draws or 1,
             below=replaced and not opposite,
             offset=1 if shuffled and not replaced else 0,
             words=words,
@@ -676,6 +788,14 @@ class DPSGD(GradientMechanism, StatisticMechanism):
             "rate": exact_text(self.rate),
             "steps": str(self.steps),
             "batches": IN_WORDS[self.sampling],
+            **({"sizes of batches": self._sizes_in_words()} if self.noise.sizes else {}),
+            **({"draws of a step": f"{self.noise.draws} of {self.noise.records} records"} if self.again else {}),
             **({"groups of records": str(self.separation)} if self.sampling == "cyclic-poisson" else {}),
             "clipping norm": exact_text(self.clipping_norm),
         }
+
+    def _sizes_in_words(self) -> str:
+        sizes, records = self.noise.sizes, self.noise.records
+        left = records - sum(sizes)
+        rest = f", and {left} records are dropped" if left else f", the last one of {sizes[-1]}"
+        return f"{len(sizes)} of {sizes[0]}{rest}, of {records} records"

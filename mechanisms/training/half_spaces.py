@@ -53,11 +53,12 @@ class HalfSpaces:
     Attributes:
         noise_multiplier: s.
         number: n.
-        rate: the probability that the record is in one of the n sums.
+        rate: the probability that the record is in one of the n sums; that of one draw, where there are several.
         together: whether it is in all of them or in none.
-        distance: m(n)/n.
+        distance: how far the record moves the sum of a batch that it is in, m(n)/n; of one draw, if there are several.
         offset: 1 where the place of a removed record stays empty among others that contribute -1; else 0.
         words: S, in words.
+        draws: how often each of the n sums draws from all records, with replacement: K is then binomial of n draws.
         below: whether the law without the record, or with its replacement, is a mixture of means that are not above 0.
     """
 
@@ -69,11 +70,17 @@ class HalfSpaces:
     offset: int
     words: str
     below: bool = False
+    draws: int = 1
 
     @property
     def mu_squared(self) -> Fraction:
         """mu_n^2: the least mu of the run, squared."""
-        return self.distance**2 * self.number / self.noise_multiplier**2
+        return (self.distance * self.draws) ** 2 * self.number / self.noise_multiplier**2
+
+    @property
+    def chances(self) -> int:
+        """The largest K."""
+        return self.number * self.draws
 
     def mu(self, count: int) -> arb:
         """mu_k at the current precision."""
@@ -85,15 +92,15 @@ class HalfSpaces:
 
     def log_weight(self, count: int) -> arb:
         """log Pr[K = k] at the current precision, 1 <= k <= n; of one permutation, k = n alone."""
-        rate, rest = ball(self.rate), self.number - count
+        rate, rest = ball(self.rate), self.chances - count
         if self.together:
             return rate.log()
-        ways = arb(self.number + 1).lgamma() - arb(count + 1).lgamma() - arb(rest + 1).lgamma()
+        ways = arb(self.chances + 1).lgamma() - arb(count + 1).lgamma() - arb(rest + 1).lgamma()
         return ways + count * rate.log() + (rest * (-rate).log1p() if rest else 0)
 
     def counts(self) -> tuple[Array, Array, Array]:
         """Some k, with log Pr[K = k] and mu_k, in float64."""
-        n, rate = self.number, float(self.rate)
+        n, rate = self.chances, float(self.rate)
         log_rate = math.log(self.rate.numerator) - math.log(self.rate.denominator)
         k = np.array([n]) if self.together else np.unique(np.linspace(1, n, min(n, _COUNTS)).round())
         ways = (
@@ -104,7 +111,7 @@ class HalfSpaces:
         with np.errstate(divide="ignore", invalid="ignore"):
             absent = np.where(k < n, (n - k) * np.log1p(-rate), 0.0)
         weights = np.full(k.shape, log_rate) if self.together else ways + k * log_rate + absent
-        mus = np.array([self.mean(int(count)) for count in k]) / (float(self.noise_multiplier) * math.sqrt(n))
+        mus = np.array([self.mean(int(count)) for count in k]) / (float(self.noise_multiplier) * math.sqrt(self.number))
         return k[mus > 0], weights[mus > 0], mus[mus > 0]
 
     def against(self, claim: Guarantee) -> BreakingEvent | None:
@@ -119,14 +126,14 @@ class HalfSpaces:
         with precision(_bits(z)):
             weight, mu = self.log_weight(count), self.mu(count)
             own, other = (weight + _log_tail(ball(z) - mu)).exp(), _NORMAL.tail(ball(z))
-            most = _NORMAL.tail(ball(z) - self.mu(self.number)).upper()
+            most = _NORMAL.tail(ball(z) - self.mu(self.chances)).upper()
             p = Enclosure.hull(own, own.max(most))
             q = Enclosure.hull(arb(0) if self.offset or self.below else other, other)
             quantity, value, bound = _comparison_with_claim(claim, z, own, other, most, mu)
         sums = f"{self.words}, divided by s sqrt({self.number}), s = {short_text(self.noise_multiplier)},"
         return BreakingEvent(
             event=f"{sums} is above {exact_text(z)}; of P only the runs with the canary in {count} of the "
-            f"{self.number} sums are counted",
+            f"{self.chances} {'sums' if self.draws == 1 else 'draws'} are counted",
             probability=p,
             neighbour_probability=q,
             quantity=quantity,
@@ -187,8 +194,8 @@ def _breaking_half_spaces(spaces: HalfSpaces, claim: Guarantee) -> Iterator[tupl
             if _certainly_breaks(spaces, claim, at, best(float(at))[1]):
                 yield at, best(float(at))[1]
     for i in range(20, _FARTHEST):
-        if _certainly_breaks(spaces, claim, Fraction(2) ** i, spaces.number):
-            yield Fraction(2) ** i, spaces.number
+        if _certainly_breaks(spaces, claim, Fraction(2) ** i, spaces.chances):
+            yield Fraction(2) ** i, spaces.chances
 
 
 def _certainly_breaks(spaces: HalfSpaces, claim: Guarantee, z: Fraction, count: int) -> bool:

@@ -289,6 +289,13 @@ def _sum_of(terms: Sequence[str]) -> str:
     return " + ".join(f"({group})" for group in groups)
 
 
+_PAIRED: Final = (
+    "a batch with the gradient is paired with one without its replacement, and one without the gradient with one with "
+    "its replacement or without: no two are further apart than the clipping norm, and known ones tell no less"
+)
+"""Of Poisson batches with a rate of at most one half, in which the gradient is replaced."""
+
+
 def dp_sgd(given: Parameters) -> WorstPair:
     relation = given.under(ADD_REMOVE, REPLACE)
     multiplier, norm, dim = given.fraction("noise_multiplier"), given.fraction("clipping_norm"), given.whole("dim")
@@ -299,8 +306,10 @@ def dp_sgd(given: Parameters) -> WorstPair:
     if rate > 1 or (sampling != "poisson" and (rate.numerator != 1 or steps % rate.denominator)):
         given.refuse("rate", f"{rate} is no rate of whole batches in {steps} steps")
     takes = steps if sampling == "poisson" else steps // rate.denominator
-    times = 4 if relation == REPLACE else 1
+    paired = relation == REPLACE and sampling == "poisson" and rate <= Fraction(1, 2)
+    times = 4 if relation == REPLACE and not paired else 1
     square = times * takes / multiplier**2
+    parts = identity((f"{number(rate)} + {number(rate)} + {number(1 - 2 * rate)}", "1"))
     return WorstPair(
         noise={"law": "gaussian", "standard deviation": str(multiplier * norm), "coordinates": str(dim)},
         differences={
@@ -311,10 +320,11 @@ def dp_sgd(given: Parameters) -> WorstPair:
             "rate": str(rate),
         },
         pair="a gradient of the clipping norm in batches that are known",
-        why="known batches tell no less than sampled ones",
+        why=_PAIRED if paired else "known batches tell no less than sampled ones",
         law=Gaussian(square),
         attained=False,
         conditions=(
+            *((condition("weights of the batches that are paired, none below 0", parts),) if paired else ()),
             condition(
                 "mu^2 of known batches", identity((f"{times}*{takes}/({number(multiplier**2)})", number(square)))
             ),

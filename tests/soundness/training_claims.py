@@ -78,17 +78,20 @@ def ends(run: DPSGD, delta: str) -> tuple[float, float]:
 
 def random_claim(rng: np.random.Generator, sampling: BatchSampling) -> TrainingClaim:
     batches, epochs = int(rng.choice(BATCHES)), int(rng.choice(EPOCHS))
-    cut = sampling == "truncated-poisson"
+    cut, again = sampling == "truncated-poisson", sampling == "with-replacement"
     records = batches * int(rng.choice(PER_BATCH))
+    size = None
+    if cut or again:
+        size = records // batches + (math.ceil(ABOVE * math.sqrt(records / batches)) if cut else 0)
     run = DPSGD(
         noise_multiplier=str(rng.choice(NOISES)),
-        rate=Fraction(1, batches),
+        rate=None if again else Fraction(1, batches),
         steps=batches * epochs,
         sampling=sampling,
         adjacency=REPLACE_ONE if rng.random() < 0.5 else ADD_OR_REMOVE_ONE,
         separation=batches if sampling == "cyclic-poisson" else None,
-        records=records if cut else None,
-        size=math.ceil(records / batches + ABOVE * math.sqrt(records / batches)) if cut else None,
+        records=records if cut or again else None,
+        size=size,
     )
     delta, is_true = str(rng.choice(DELTAS)), bool(rng.random() < 0.5)
     lower, upper = ends(run, delta)

@@ -179,8 +179,22 @@ def replaced_in_batch(*, noise_multiplier: Exact, rate: Exact, steps: int = 1) -
     number = check_whole(steps, "steps", least=1, remedy="say how often a batch is drawn")
     if q == 1:
         return GaussianLoss.from_squared(4 * number / s**2)
-    one = ReplacedInBatch(SampledStep(GaussianLoss(2 / s), q, Direction.REMOVE))
-    if number == 1:
+    return repeated_in_batches(replaced_in_one_step(GaussianLoss(2 / s), q), number)
+
+
+def replaced_in_one_step(inside: PrivacyLoss, rate: Fraction) -> ReplacedInBatch:
+    """The pair whose profile is the amplified one, q delta(log(1 + (e^epsilon - 1)/q)), in both orders.
+
+    Args:
+        inside: the loss of two batches with the record or its replacement, and of one with it and one without it.
+        rate: the probability q that a batch has the record, 0 < q < 1.
+    """
+    return ReplacedInBatch(SampledStep(inside, rate, Direction.REMOVE))
+
+
+def repeated_in_batches(one: ReplacedInBatch, steps: int) -> PrivacyLoss:
+    """The composition of so many steps, on a lattice; the loss itself of one."""
+    if steps == 1:
         return one
     _, last = lattice_range(one.tails, _FIRST_STEP, _TAIL)
-    return BoundedLoss([(one, number)], 2.0 ** math.ceil(math.log2(last * _FIRST_STEP / _POINTS)))
+    return BoundedLoss([(one, steps)], 2.0 ** math.ceil(math.log2(last * _FIRST_STEP / _POINTS)))

@@ -64,7 +64,7 @@ _HALVINGS: Final = 80
 _UNIT: Final = 2.0**-53
 _CLOSE: Final = 1e-9
 _TAIL_ERROR: Final = 1e-12
-_SPANS: Final = (Fraction(1, 1000), Fraction(20))
+_SPANS: Final = (Fraction(1, 1000), Fraction(32))
 """Between them the sum of the largest shifts has moments on a contour."""
 _BITS: Final = 128
 

@@ -60,12 +60,13 @@ class MixtureMoments:
         second: the r_j with the b_j.
     """
 
-    __slots__ = ("_first", "_log_first", "_log_second", "_second", "_weights", "_z", "largest")
+    __slots__ = ("_first", "_kept", "_log_first", "_log_second", "_second", "_weights", "_z", "largest")
     largest: float
 
     def __init__(self, first: Sequence[Component], second: Sequence[Component]) -> None:
         self._first, self._second = tuple(first), tuple(second)
         self.largest = max(_LARGEST_GROWTH - self._a, 1.0) / (self._a + self._b)
+        self._kept: dict[float, tuple[Any, Any]] = {}
         step = min(0.15, 0.5 / (self._a + self._b))
         self._z = np.arange(-_REACH, _REACH + _LARGEST_GROWTH, step)
         self._weights = -(self._z**2) / 2 + math.log(step / math.sqrt(2 * math.pi))
@@ -101,14 +102,20 @@ class MixtureMoments:
         return found
 
     def _log_shifted(self, centre: float, shift: float, heights: Array) -> Array:
-        first = log_mixture(self._first, self._z + 1j * shift)
-        second = log_mixture(self._second, -self._z - 1j * shift)
+        first, second = self._along(shift)
         base = self._weights + shift**2 / 2 + (1 + centre) * first.real - centre * second.real
         keep = base > base.max() - 200
         table = base[keep] - heights[:, None] * (first.imag - second.imag)[keep]
         top = table.max(axis=1)
         found: Array = top + np.log(np.exp(table - top[:, None]).sum(axis=1))
         return found
+
+    def _along(self, shift: float) -> tuple[Any, Any]:
+        """The logarithms of both mixtures on a shifted line, which are kept: they do not depend on the order."""
+        if shift not in self._kept:
+            z = self._z + 1j * shift
+            self._kept[shift] = log_mixture(self._first, z), log_mixture(self._second, -z)
+        return self._kept[shift]
 
     def terms(self, centre: float, height: float, number: int, bits: float) -> float:
         """Nodes times the points of the rule."""

@@ -154,6 +154,110 @@ class ToldLoss(BallLoss):
 
 
 @final
+class RareDisclosure(BallLoss):
+    """The loss, or with a small probability z all: delta(epsilon) = (1 - z) delta_inside(epsilon) + z.
+
+    Args:
+        inside: the loss with which the rest is told.
+        probability: z, in (0, 1).
+    """
+
+    __slots__ = ("inside", "probability")
+
+    def __init__(self, inside: PrivacyLoss, probability: Fraction) -> None:
+        if not 0 < probability < 1:
+            raise InvalidValue("probability", str(probability), "in (0, 1)", "leave out what does not happen")
+        self.inside, self.probability = inside, probability
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of the loss inside."""
+        return self.inside.assumptions
+
+    @property
+    def is_certified(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Whether the loss inside is."""
+        return self.inside.is_certified
+
+    @property
+    def law_key(self) -> tuple[object, ...]:
+        """The probability, and that of the loss inside."""
+        return (type(self).__name__, self.probability, self.inside.law_key)
+
+    def reversed(self) -> RareDisclosure:
+        """The loss in the other order."""
+        return RareDisclosure(self.inside.reversed(), self.probability)
+
+    def _mixed(self, value: arb, disclosed: int) -> arb:
+        with precision(_BITS):
+            return ball(1 - self.probability) * value + ball(self.probability) * disclosed
+
+    def profile(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon), to ``bits`` accurate bits of the loss inside."""
+        return self._mixed(self.inside.profile(epsilon, bits), 1)
+
+    def p_above(self, level: Fraction, bits: int) -> arb:
+        """The probability of a loss above the level under the first law."""
+        return self._mixed(self.inside.p_above(level, bits), 1)
+
+    def q_above(self, level: Fraction, bits: int) -> arb:
+        """The probability of a loss above the level under the second law."""
+        return self._mixed(self.inside.q_above(level, bits), 0)
+
+    def delta_at_most(self, epsilon: Fraction) -> arb:
+        """An upper bound on delta(epsilon) for epsilon >= 0."""
+        return self._mixed(self.inside.delta_at_most(epsilon), 1).upper()
+
+    def tails(self, l: Array) -> LossTails:
+        """Those of the loss inside, with an infinite loss.
+
+        Raises:
+            InvalidValue: it has none.
+        """
+        own, z = self.inside.tails(l), float(self.probability)
+        return LossTails(
+            p_above=(1 - z) * own.p_above + z,
+            p_below=(1 - z) * own.p_below,
+            q_above=(1 - z) * own.q_above,
+            q_below=(1 - z) * own.q_below + z,
+            relative_error=own.relative_error + 2.0**-50,
+        )
+
+    # balls ------------------------------------------------------------------------------------------------------------
+
+    def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        return [self._mixed(value, 1) for value in self.inside._delta_balls(epsilons)]
+
+    def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
+        with precision(_BITS):
+            return [value.log() for value in self._delta_balls(epsilons)]
+
+    def _epsilon_ball(self, delta: Fraction) -> arb:
+        if delta <= self.probability:
+            return arb("inf")
+        return self.inside._epsilon_balls([(delta - self.probability) / (1 - self.probability)])[0]
+
+    def _beta_ball(self, alpha: Fraction) -> arb:
+        if alpha >= 1 - self.probability:
+            return arb(0)
+        return self._mixed(self.inside._beta_balls([alpha / (1 - self.probability)])[0], 0)
+
+    def _renyi_ball(self, order: Fraction) -> arb:
+        return arb("inf") if order >= 1 else self._less_than_one(order)
+
+    def _less_than_one(self, order: Fraction) -> arb:
+        inner = self.inside._renyi_balls([order])[0]
+        with precision(_BITS):
+            return inner + ball(1 - self.probability).log() / (ball(order) - 1)
+
+    def _advantage_ball(self) -> arb:
+        return self._mixed(self.inside._advantage_ball(), 1)
+
+    def __repr__(self) -> str:
+        return f"RareDisclosure({self.inside!r}, {float(self.probability):.3g})"
+
+
+@final
 class ToldMoments:
     """The moments of a mixture of which it is told which part holds."""
 

@@ -222,3 +222,100 @@ def test_what_the_head_of_dp_accounting_adds() -> None:
 def test_without_noise_a_record_in_the_batch_is_told(event: Any, relation: Any, told: float) -> None:
     assert loss_from_event(event, relation).delta(9) == pytest.approx(told, rel=1e-9)
     assert loss_from_event(dp.SelfComposedDpEvent(event, 0), relation).delta(0) == 0
+
+
+EVERY_EVENT: dict[str, dict[str, Any]] = {
+    "NoOpDpEvent": {},
+    "NonPrivateDpEvent": {},
+    "UnsupportedDpEvent": {},
+    "RandomizedResponseDpEvent": {"noise_parameter": "0.5", "num_buckets": 3},
+    "EpsilonDeltaDpEvent": {"epsilon": "0.5", "delta": "0.01"},
+    "GaussianDpEvent": {"noise_multiplier": 2},
+    "LaplaceDpEvent": {"noise_multiplier": 2},
+    "DiscreteLaplaceDpEvent": {"noise_parameter": "0.5", "sensitivity": 1},
+    "DiscreteGaussianDpEvent": {"sigma": 2, "sensitivity": 1, "dimension": 1},
+    "SelfComposedDpEvent": {"event": {"class_name": "GaussianDpEvent", "noise_multiplier": 2}, "count": 2},
+    "ComposedDpEvent": {"events": [{"class_name": "GaussianDpEvent", "noise_multiplier": 2}]},
+    "PoissonSampledDpEvent": {
+        "sampling_probability": "0.1",
+        "event": {"class_name": "GaussianDpEvent", "noise_multiplier": 2},
+    },
+    "SampledWithReplacementDpEvent": {
+        "source_dataset_size": 100,
+        "sample_size": 3,
+        "event": {"class_name": "GaussianDpEvent", "noise_multiplier": 2},
+    },
+    "SampledWithoutReplacementDpEvent": {
+        "source_dataset_size": 100,
+        "sample_size": 3,
+        "event": {"class_name": "GaussianDpEvent", "noise_multiplier": 2},
+    },
+    "SingleEpochTreeAggregationDpEvent": {"noise_multiplier": 2, "step_counts": [3]},
+    "RepeatAndSelectDpEvent": {
+        "event": {"class_name": "GaussianDpEvent", "noise_multiplier": 2},
+        "mean": 3,
+        "shape": 1,
+    },
+    "MixtureOfGaussiansDpEvent": {"standard_deviation": 2, "sensitivities": [0, 1], "sampling_probs": ["0.5", "0.5"]},
+    "ZCDpEvent": {"rho": "0.1", "xi": 0},
+    "TruncatedSubsampledGaussianDpEvent": {
+        "dataset_size": 100,
+        "sampling_probability": "0.1",
+        "truncated_batch_size": 20,
+        "noise_multiplier": 2,
+    },
+    "ExponentialMechanismDpEvent": {"epsilon": 1},
+    "PermuteAndFlipDpEvent": {"epsilon": 1},
+}
+"""Every event of dp_accounting 0.6.0 and of its head (commit 00a8d6b0), with a value for each field."""
+
+REFUSED = {
+    ("RandomizedResponseDpEvent", ADD): "replace-one",
+    ("SingleEpochTreeAggregationDpEvent", ADD): "zero-out or replace-one",
+    ("MixtureOfGaussiansDpEvent", REPLACE): "add-or-remove-one",
+    ("SampledWithReplacementDpEvent", REPLACE): "audit dp-sgd --sampling with-replacement",
+    ("DiscreteLaplaceDpEvent", REPLACE): "compose shifts by 1",
+}
+"""Of events with a pair under the other relation, or of one step alone: what is nearest."""
+OF_ONE_STEP = {("SampledWithoutReplacementDpEvent", REPLACE): "audit dp-sgd --sampling fixed-size"}
+
+
+def every_class(kind: Any = dp.DpEvent) -> set[Any]:
+    """The classes of events of the installed package."""
+    own = set(kind.__subclasses__())
+    return own.union(*(every_class(one) for one in own))
+
+
+def test_every_event_of_the_installed_package_is_walked() -> None:
+    installed = {kind.__name__: {field.name for field in kind.__attrs_attrs__} for kind in every_class()}
+    assert installed.keys() <= EVERY_EVENT.keys()
+    assert all(EVERY_EVENT[name].keys() == fields for name, fields in installed.items())
+    assert EVERY_EVENT.keys() - installed.keys() <= ONLY_AT_HEAD | {"EpsilonDeltaDpEvent", "DiscreteGaussianDpEvent"}
+
+
+@pytest.mark.parametrize("composed", [False, True])
+@pytest.mark.parametrize("relation", [ADD, REPLACE], ids=["add", "replace"])
+@pytest.mark.parametrize("name", EVERY_EVENT)
+def test_every_event_is_decided_or_refused_with_what_is_nearest(name: str, relation: Any, composed: bool) -> None:
+    """Alone, and twice beside another one: by a certified profile, or with its place and the nearest that is known."""
+    event: dict[str, Any] = {"class_name": name, **EVERY_EVENT[name]}
+    if composed:
+        twice = {"class_name": "SelfComposedDpEvent", "count": 2, "event": event}
+        event = {
+            "class_name": "ComposedDpEvent",
+            "events": [twice, {"class_name": "GaussianDpEvent", "noise_multiplier": 3}],
+        }
+    nearest = NEAREST.get(name) or REFUSED.get((name, relation))
+    if composed:
+        nearest = nearest or OF_ONE_STEP.get((name, relation))
+    if nearest is not None:
+        with pytest.raises(InvalidValue, match=re.escape(nearest)) as refused:
+            loss_from_event(event, relation)
+        assert name in str(refused.value)
+        assert len(str(refused.value)) <= 400
+        return
+    found = loss_from_event(event, relation).certified_delta("0.3")
+    assert 0 <= found.lower <= found.upper <= 1
+    assert found.upper - found.lower <= 1e-5 * found.upper
+    if name not in ("NoOpDpEvent", "NonPrivateDpEvent"):
+        assert 0 < found.lower < 1

@@ -10,6 +10,7 @@ import pytest
 
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Witness
+from dpverdict.audit.exact.witness import tails_by_profile
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure
@@ -183,3 +184,15 @@ def test_the_event_has_its_probabilities_among_releases(mechanism: GaussianMecha
         frequency = np.mean((released - mean_q) @ weights / mu >= mu / 2)
         expected = enclosure.lower
         assert abs(frequency - expected) < 6.5 * np.sqrt(expected * (1 - expected) / n)
+
+
+@pytest.mark.parametrize("level", ["0", "0.5", "2", "-1"])
+@pytest.mark.parametrize("mu", ["0.1", "1", "4"])
+def test_the_profile_alone_encloses_both_probabilities_of_a_loss_above_a_level(mu, level):
+    """By closed forms; those of a pair with 10 % more noise are not in what encloses these."""
+    known = tails_by_profile(GaussianLoss(mu), Fraction(level))
+    true = GaussianLoss(mu).certified_tails(level)
+    assert all(found.lower <= tail.lower and tail.upper <= found.upper for found, tail in zip(known, true, strict=True))
+    if (mu, level) == ("1", "0.5"):
+        other = GaussianLoss(Fraction(mu) * 10 / 11).certified_tails(level)
+        assert not known[0].lower <= other[0].lower

@@ -229,3 +229,19 @@ def test_an_epsilon_that_is_not_known_to_be_large_enough_is_not_answered(monkeyp
     assert (found.lower, found.upper) == (0, math.inf)
     with pytest.raises(PrecisionExhausted):
         run.epsilon("1e-5")
+
+
+def test_where_no_line_reaches_the_slopes_an_event_on_a_lattice_shows_delta(monkeypatch):
+    """Its two probabilities show a little less than delta, which is known here; those of one step more show more."""
+
+    def refuse(*_):
+        raise PrecisionExhausted("the integral", 58, "use a lattice")
+
+    level = Fraction(3)
+    losses = {number: poisson_sampled(GaussianLoss(1), "1/50", number).remove for number in (50, 51)}
+    true = losses[50].certified_delta(level)
+    assert losses[50].known_event(level) is None
+    monkeypatch.setattr(SampledSteps, "q_above", refuse)
+    shown = losses[50].known_event(level).delta_lower(level)
+    assert 0.999 * true.lower < shown <= true.upper
+    assert not losses[51].known_event(level).delta_lower(level) <= true.upper

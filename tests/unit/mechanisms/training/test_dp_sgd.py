@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +13,7 @@ from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ADD_OR_REMOVE_ONE, REPLACE_ONE
-from dpverdict.mechanisms.training.batches import NOT_KNOWN, SAMPLINGS
+from dpverdict.mechanisms.training.batches import SAMPLINGS
 from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 
@@ -76,6 +75,14 @@ def test_shuffled_batches_are_whole_batches_and_epochs():
         ("records", {"sampling": "truncated-poisson", "size": 3, "records": 3}),
         ("records", {"sampling": "truncated-poisson", "size": 3, "records": 10**7}),
         ("size", {"size": 3}),
+        ("records", {"records": 9}),
+        ("size", {"rate": None, "records": 9}),
+        ("size", {"rate": None, "records": 9, "size": 10}),
+        ("size", {"rate": None, "records": 9, "size": 5, "sampling": "cyclic-poisson", "separation": 2}),
+        ("last_batch", {"rate": None, "records": 9, "size": 2, "last_batch": "drop"}),
+        ("last_batch", {"rate": None, "records": 9, "size": 2, "steps": 5, "sampling": "shuffle", "last_batch": "eat"}),
+        ("rate", {"sampling": "with-replacement", "rate": "0.1", "size": 2, "records": 9}),
+        ("records", {"sampling": "with-replacement", "rate": None, "size": 2}),
         ("separation", {"sampling": "cyclic-poisson"}),
         ("separation", {"separation": 2}),
         ("separation", {"sampling": "cyclic-poisson", "separation": 9}),
@@ -129,6 +136,11 @@ def every_batching(run, data):
         for chosen in itertools.product(batches, repeat=run.steps):
             yield len(batches) ** -float(run.steps), np.array([data[list(batch), 0].sum() for batch in chosen])
         return
+    if run.sampling == "with-replacement":
+        draws = list(itertools.product(range(len(data)), repeat=run.noise.draws))
+        for chosen in itertools.product(draws, repeat=run.steps):
+            yield len(draws) ** -float(run.steps), np.array([data[list(batch), 0].sum() for batch in chosen])
+        return
     if run.sampling == "balls-in-bins":
         for bins in itertools.product(range(run.batches), repeat=run.epochs * len(data)):
             table = np.array(bins).reshape(run.epochs, len(data))
@@ -162,6 +174,7 @@ def test_the_score_of_the_worst_pair_is_the_likelihood_ratio(sampling, relation)
         "fixed-size": {"rate": "0.4", "steps": 2},
         "weighted": {"rate": "0.3", "steps": 3},
         "truncated-poisson": {"rate": "0.4", "steps": 2, "size": 2, "records": 4},
+        "with-replacement": {"rate": None, "steps": 2, "size": 2, "records": 3},
     }.get(sampling, {"rate": "0.5", "steps": 4})
     run = training(sampling=sampling, noise_multiplier="0.9", adjacency=relation, **changed)
     pair = worst_case(run).pair
@@ -172,7 +185,11 @@ def test_the_score_of_the_worst_pair_is_the_likelihood_ratio(sampling, relation)
 
 def test_every_sampling_runs():
     for sampling in SAMPLINGS:
-        groups = {"cyclic-poisson": {"separation": 2}, "truncated-poisson": {"size": 2, "records": 7}}.get(sampling, {})
+        groups = {
+            "cyclic-poisson": {"separation": 2},
+            "truncated-poisson": {"size": 2, "records": 7},
+            "with-replacement": {"rate": None, "size": 2, "records": 7},
+        }.get(sampling, {})
         assert training(sampling=sampling, **groups).release([[1.0]] * 7, np.random.default_rng(6)).shape == (8,)
 
 
@@ -182,11 +199,67 @@ def test_batches_that_are_not_whole_are_refused_with_numbers_that_are():
     DPSGD(noise_multiplier=1, rate="1/234", steps=3510, sampling="shuffle")
 
 
-@pytest.mark.parametrize("name", [*NOT_KNOWN, "without-replacement"])
-def test_other_ways_to_make_batches_are_refused_with_what_is_nearest(name):
-    nearest = NOT_KNOWN.get(name, "write fixed-size")
-    with pytest.raises(InvalidValue, match=re.escape(nearest)):
-        DPSGD(noise_multiplier=1, rate="0.1", steps=10, sampling=name)
+def test_another_name_of_a_way_to_make_batches_is_refused_with_the_one_that_is_known():
+    with pytest.raises(InvalidValue, match="write fixed-size"):
+        DPSGD(noise_multiplier=1, rate="0.1", steps=10, sampling="without-replacement")
+
+
+@pytest.mark.parametrize(
+    ("changed", "rate"),
+    [
+        ({"sampling": "poisson"}, "2/21"),
+        ({"sampling": "fixed-size"}, "2/21"),
+        ({"sampling": "cyclic-poisson", "separation": 2}, "4/21"),
+        ({"sampling": "balls-in-bins"}, "1/11"),
+        ({"sampling": "shuffle"}, "1/11"),
+        ({"sampling": "shuffle", "last_batch": "drop", "steps": 10}, "1/10"),
+        ({"sampling": "with-replacement"}, "2/21"),
+    ],
+)
+def test_records_and_the_size_of_a_batch_state_the_rate(changed, rate):
+    assert training(**{"rate": None, "steps": 11, "records": 1050, "size": 100} | changed).rate == Fraction(rate)
+
+
+@pytest.mark.parametrize("last_batch", ["keep", "drop"])
+@pytest.mark.parametrize("relation", [ADD_OR_REMOVE_ONE, REPLACE_ONE])
+@pytest.mark.parametrize("sampling", ["shuffle", "shuffle-once"])
+def test_the_last_batch_is_smaller_or_dropped(sampling, relation, last_batch):
+    """Of 5 records in batches of 2: one has 1, or 1 is left; the score is the likelihood ratio over all orders."""
+    sizes = [2, 2, 1][: 3 if last_batch == "keep" else 2]
+    given = {"rate": None, "records": 5, "size": 2, "steps": 2 * len(sizes), "sampling": sampling}
+    given |= {"adjacency": relation, "last_batch": last_batch}
+    run = training(**given)
+    pair = worst_case(run).pair
+    assert len(pair.dataset) == 5
+    drawn = training(**given, dim=5).noise._sums(np.eye(5), 200, np.random.default_rng(3)).reshape(400, len(sizes), 5)
+    assert (drawn.sum(axis=2) == sizes).all()
+    places = [*itertools.chain.from_iterable([t] * size for t, size in enumerate(sizes)), *[len(sizes)] * 1][:5]
+
+    def density(data, released):
+        orders = list(itertools.permutations(range(5)))
+        epochs = released.reshape(2, len(sizes))
+        tables = [
+            np.array([sum(data[i, 0] for i in range(len(data)) if places[o[i]] == t) for t in range(len(sizes))])
+            for o in orders
+        ]
+        logs = np.array(
+            [[-((one - table) ** 2).sum() / (2 * run.noise.scale**2) for table in tables] for one in epochs]
+        )
+        if sampling == "shuffle-once":
+            return np.logaddexp.reduce(logs.sum(axis=0))
+        return np.logaddexp.reduce(logs, axis=1).sum()
+
+    for released in run.release_many(pair.dataset, 3, np.random.default_rng(7)):
+        wanted = density(pair.dataset, released) - density(pair.neighbour, released)
+        assert run.likelihood_score(pair)(released[None])[0] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
+def test_draws_with_replacement_are_as_many_as_stated():
+    run = training(sampling="with-replacement", rate=None, records=20, size=5, steps=8000, dim=20)
+    drawn = run.noise._sums(np.eye(20), 1, np.random.default_rng(4))[0]
+    assert (drawn.sum(axis=1) == 5).all()
+    assert drawn.max() >= 2
+    assert abs(drawn.mean() - 0.25) < 6 * np.sqrt(0.25 / drawn.size)
 
 
 def test_a_batch_of_fixed_size_has_its_size_and_every_record_as_often():
