@@ -56,7 +56,7 @@ from dpverdict.numerics.roots import as_fraction
 CLOSE: Final = 1e-6
 """The relative width of certified bounds, for which the lattice is made finer."""
 
-_HALVINGS: Final = 2
+_HALVINGS: Final = 8
 _LONG: Final = 1 << 18  # points, beyond which a lattice is not made finer
 _WIDE: Final = 64  # spreads, of the lattice of one factor
 _BITS: Final = 128
@@ -293,15 +293,32 @@ class BoundedLoss(PrivacyLoss):
                 if epsilon < 0:
                     return (-ball(-_BEYOND).expm1()).union(arb(1))
                 return self._composition(0).apart.union(self._enclosed(_BEYOND).upper())
-        lower, upper = self._composition(0).bounds(epsilon)
-        for halvings in range(1, self._halvings + 1):
-            finest = self._composition(halvings - 1)
-            if _are_close(lower, upper) or upper < _FAR or self._is_on_lattice or finest.points > _LONG:
+        halvings, (lower, upper) = 0, self._composition(0).bounds(epsilon)
+        while not (_are_close(lower, upper) or upper < _FAR):
+            finer = self.finer(halvings, float((upper - lower) / upper))
+            if finer is None:
                 break
             try:
-                lower, upper = self._composition(halvings).bounds(epsilon)
+                lower, upper = self._composition(finer).bounds(epsilon)
             except InvalidValue:  # too long: what the coarser lattice has stays
                 break
+            halvings = finer
+        return self._ended(epsilon, lower, upper)
+
+    def profile_on(self, epsilon: Fraction, halvings: int) -> arb:
+        """delta(epsilon), between bounds on the lattice whose step is halved so often.
+
+        Raises:
+            InvalidValue: it would be too long.
+        """
+        return (
+            self._enclosed(epsilon)
+            if abs(epsilon) > _BEYOND
+            else self._ended(epsilon, *self._composition(halvings).bounds(epsilon))
+        )
+
+    def _ended(self, epsilon: Fraction, lower: arb, upper: arb) -> arb:
+        """The ball between bounds on delta(epsilon), which ends at the largest loss."""
         with precision(_BITS):
             largest = largest_of(self.factors)
             if largest is not None and largest <= ball(epsilon):
@@ -309,6 +326,17 @@ class BoundedLoss(PrivacyLoss):
             if self._has_given_masses:  # the sum of which may be a little more than 1
                 lower = lower.min(arb(1))
             return PROFILE.ball(lower, upper)
+
+    def finer(self, halvings: int, width: float) -> int | None:
+        """How often to halve the step for close bounds, where so wide ones, relatively, fall with its square.
+
+        None where bounds are close, or the lattice would get too long, or be no closer.
+        """
+        if width <= CLOSE or self._is_on_lattice:
+            return None
+        room = (2 * _LONG // max(self._composition(halvings).points, 1)).bit_length() - 1
+        most = min(self._halvings, halvings + room)
+        return min(halvings + math.ceil(math.log2(width / CLOSE) / 2), most) if most > halvings else None
 
     @property
     def _has_given_masses(self) -> bool:
