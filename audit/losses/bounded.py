@@ -77,6 +77,7 @@ _LEAST_BITS: Final = 20
 _TAIL: Final = 1e-40  # of mass outside the lattice
 _LEAST_MASS: Final = 1e-295
 _SHARE: Final = 1e-9  # of the profile, of mass above a lattice that is made for one epsilon
+_FIRST_CELLS: Final = 1 << 15  # of a factor on a lattice that is refined as bounds are wide
 _FEW_CELLS: Final = 1 << 14  # of the first lattice for one epsilon, which tells how fine the next has to be
 _MOST_CELLS: Final = 1 << 16
 _FINER: Final = 16  # the next one, where it does not tell
@@ -292,7 +293,9 @@ class BoundedLoss(PrivacyLoss):
             with precision(_BITS):
                 if epsilon < 0:
                     return (-ball(-_BEYOND).expm1()).union(arb(1))
-                return self._composition(0).apart.union(self._enclosed(_BEYOND).upper())
+                return self._apart.union(self._enclosed(_BEYOND).upper())
+        if self._is_beyond(epsilon):
+            return self._apart
         halvings, (lower, upper) = 0, self._composition(0).bounds(epsilon)
         while not (_are_close(lower, upper) or upper < _FAR):
             finer = self.finer(halvings, float((upper - lower) / upper))
@@ -303,7 +306,7 @@ class BoundedLoss(PrivacyLoss):
             except InvalidValue:  # too long: what the coarser lattice has stays
                 break
             halvings = finer
-        return self._ended(epsilon, lower, upper)
+        return self._ended(lower, upper)
 
     def profile_on(self, epsilon: Fraction, halvings: int) -> arb:
         """delta(epsilon), between bounds on the lattice whose step is halved so often.
@@ -311,21 +314,34 @@ class BoundedLoss(PrivacyLoss):
         Raises:
             InvalidValue: it would be too long.
         """
-        return (
-            self._enclosed(epsilon)
-            if abs(epsilon) > _BEYOND
-            else self._ended(epsilon, *self._composition(halvings).bounds(epsilon))
-        )
+        if abs(epsilon) > _BEYOND or self._is_beyond(epsilon):
+            return self._enclosed(epsilon)
+        return self._ended(*self._composition(halvings).bounds(epsilon))
 
-    def _ended(self, epsilon: Fraction, lower: arb, upper: arb) -> arb:
-        """The ball between bounds on delta(epsilon), which ends at the largest loss."""
+    def _ended(self, lower: arb, upper: arb) -> arb:
+        """The ball between bounds on the profile."""
         with precision(_BITS):
-            largest = largest_of(self.factors)
-            if largest is not None and largest <= ball(epsilon):
-                upper = self._composition(0).apart.upper()
             if self._has_given_masses:  # the sum of which may be a little more than 1
                 lower = lower.min(arb(1))
             return PROFILE.ball(lower, upper)
+
+    def _is_beyond(self, epsilon: Fraction) -> bool:
+        """Whether no finite loss is above epsilon."""
+        with precision(_BITS):
+            largest = largest_of(self.factors)
+            return largest is not None and bool(largest <= ball(epsilon))
+
+    @cached_property
+    def _apart(self) -> arb:
+        """P[L infinite] of the laws that are given: others have none."""
+        with precision(_BITS):
+            finite = arb(1)
+            for factor, count in self.factors:
+                if isinstance(factor, FiniteLoss):
+                    finite *= (1 - factor.infinite_mass(_BITS)) ** count
+                elif isinstance(factor, PldLoss):
+                    finite *= (1 - arb(factor.law.infinity_mass)) ** count
+            return arb(0) if finite == 1 else 1 - finite
 
     def finer(self, halvings: int, width: float) -> int | None:
         """How often to halve the step for close bounds, where so wide ones, relatively, fall with its square.
@@ -560,8 +576,10 @@ def _default_interval_of(factors: Sequence[tuple[Factor, int]], spreads: Sequenc
     whole = math.sqrt(math.fsum(count * size**2 for size, count in spreads))
     least = 2.0 ** math.ceil(math.log2(max(_WIDE * widest / 2, _REACH * whole) / _LONG))
     interval = max(default_interval(spreads), least)
+    are_refined = all(_has_certified_tails(factor) for factor, _ in _parts(factors))
+    most = _FIRST_CELLS if are_refined else _LONG
     for factor, _ in _parts(factors):  # whose largest losses may be rare, and far beyond its spread
-        if _is_known_by_tails(factor) and _cells(factor, interval) > _LONG:
+        if _is_known_by_tails(factor) and _cells(factor, interval) > most:
             while (cells := _cells(factor, interval)) > _FEW_CELLS:  # a coarser lattice may reach further
                 interval *= 2.0 ** math.ceil(math.log2(cells / _FEW_CELLS))
     shifts: Counter[Fraction] = Counter()

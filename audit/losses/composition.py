@@ -28,6 +28,8 @@ FEW_OUTCOMES: Final = 64
 MOST_IRRATIONAL_PRODUCTS: Final = 256
 """The largest number of outcomes of a product of finite laws that is multiplied out exactly."""
 
+FEW_SHIFTS_OF_A_CONTOUR: Final = 8  # each may take a second
+
 MOST_ATOMS: Final = 8192
 MOST_ATOMS_ON_A_LATTICE: Final = 2048
 """The largest number of a mixture in which discrete Gaussian noise has some: beside a closed form, or a lattice."""
@@ -258,7 +260,7 @@ def _beside_atoms(
 
 def _rest(factors: Sequence[tuple[PrivacyLoss, int]], atoms: int) -> PrivacyLoss:
     """The composition that is asked at so many shifts: of contours only for few of them."""
-    if atoms <= FEW_OUTCOMES:
+    if atoms <= FEW_SHIFTS_OF_A_CONTOUR:
         close = product_loss(factors) if len(factors) > 1 else factors[0][0].repeated(factors[0][1])
         if close is not None:
             return close
