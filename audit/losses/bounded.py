@@ -297,15 +297,16 @@ class BoundedLoss(PrivacyLoss):
         if self._is_beyond(epsilon):
             return self._apart
         halvings, (lower, upper) = 0, self._composition(0).bounds(epsilon)
-        while not (_are_close(lower, upper) or upper < _FAR):
-            finer = self.finer(halvings, float((upper - lower) / upper))
+        before = math.inf
+        while upper >= _FAR and (width := float((upper - lower) / upper)) <= before / 2:
+            finer = self.finer(halvings, width)
             if finer is None:
                 break
             try:
                 lower, upper = self._composition(finer).bounds(epsilon)
             except InvalidValue:  # too long: what the coarser lattice has stays
                 break
-            halvings = finer
+            halvings, before = finer, width
         return self._ended(lower, upper)
 
     def profile_on(self, epsilon: Fraction, halvings: int) -> arb:
@@ -639,8 +640,13 @@ def whole_laws(
         if isinstance(factor, PldLoss):
             law = factor.law
             losses = range(law.lowest, law.lowest + law.masses.size)
-            points = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
-            return laws_on_points(points, law.interval, arb(law.infinity_mass), tilt)
+            masses = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
+            finer, infinite = law.interval / interval, arb(law.infinity_mass)
+            if finer.denominator == 1:
+                points = [(mass, i * finer.numerator) for mass, i in masses]
+                return laws_on_points(points, interval, infinite, tilt)
+            atoms = [(mass, ball(i * law.interval)) for mass, i in masses]
+            return laws_of_atoms(atoms, interval, infinite, tilt)
         if isinstance(factor, FiniteLoss):
             return laws_of_atoms(factor.atom_balls(), interval, factor.infinite_mass(BITS + _BITS), tilt)
         if isinstance(factor, DiscreteGaussianLoss) and factor.groups[0].variance <= MOST_VARIANCE:  # one coordinate

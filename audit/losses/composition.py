@@ -284,8 +284,8 @@ def _on_atoms(
     """
     discrete = [factor.power(count) for factor, count in factors if isinstance(factor, DiscreteGaussianLoss)]
     rest = [one for one in factors if not isinstance(one[0], FiniteLoss | DiscreteGaussianLoss)]
-    if not rest and discrete:
-        rest = [(discrete.pop(), 1)]
+    if not rest and discrete:  # else beside equal laws, whose profile is (1 - exp(epsilon))_+
+        rest = [(discrete.pop() if discrete[-1].has_closed_profile else GaussianLoss(0), 1)]
     is_closed = len(rest) == 1 and rest[0][1] == 1 and rest[0][0].has_closed_profile
     if outcomes is None or not is_closed or not (finite or discrete):
         return None

@@ -175,8 +175,12 @@ class SampledSteps(BallLoss):
             PrecisionExhausted: the contour would take more than `MOST_TERMS`.
         """
         if epsilon < 0:  # delta(-e) = 1 - exp(-e) + exp(-e) times that of the other order at e
-            other = self.reversed().profile(-epsilon, bits + 2)
             least = refine(lambda: -ball(epsilon).expm1(), bits=bits + 4)
+            with precision(bits + 20):
+                rest = ball(epsilon).exp() * self.reversed().delta_at_most(-epsilon)
+                if rest <= least * arb(2) ** -(bits + 4):
+                    return least + arb(0).union(rest.upper())
+            other = self.reversed().profile(-epsilon, bits + 2)
             with precision(bits + 20):
                 return least + ball(epsilon).exp() * other
         if epsilon == 0 and self.step.order is Direction.ADD:  # the total variation, in either order

@@ -12,6 +12,7 @@ others have at most their mass of the profile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -131,6 +132,8 @@ class Mixture:
 
     def between(self, epsilon: Fraction) -> arb:
         """The profile, as closely as that of the other loss is known, however wide that is."""
+        if epsilon > FARTHEST:  # the profile falls
+            return self.infinite.lower().union(self.between(FARTHEST).upper())
         if self._last is None or self._last[0] != epsilon:
             self._last = epsilon, self._summed(epsilon)
         return self._last[1]
@@ -141,11 +144,12 @@ class Mixture:
             if not isinstance(base, BoundedLoss):
                 return self._sum_of(lambda point: base._delta_balls([point])[0], epsilon)  # pyright: ignore[reportPrivateUsage]
             halvings, total = 0, self._sum_of(lambda point: base.profile_on(point, 0), epsilon)
-            while total.upper() > 0:
-                finer = base.finer(halvings, float((total.upper() - total.lower()) / total.upper()))
+            before = math.inf
+            while total.upper() > 0 and (width := float((total.upper() - total.lower()) / total.upper())) <= before / 2:
+                finer = base.finer(halvings, width)
                 if finer is None:
                     break
-                halvings = finer  # of the whole sum: most atoms need no lattice that fine
+                halvings, before = finer, width  # of the whole sum: most atoms need no lattice that fine
                 try:
                     total = total.intersection(self._sum_of(partial(base.profile_on, halvings=halvings), epsilon))
                 except InvalidValue:  # too long
