@@ -351,7 +351,9 @@ class BoundedLoss(PrivacyLoss):
         """
         if width <= CLOSE or self._is_on_lattice:
             return None
-        room = (2 * _LONG // max(self._composition(halvings).points, 1)).bit_length() - 1
+        products = sum(count.bit_length() for _, count in _parts(self.factors))  # about, for each of three laws
+        points = self._composition(halvings).points * max(products // 4, 1)
+        room = max((2 * _LONG // max(points, 1)).bit_length() - 1, 0)
         most = min(self._halvings, halvings + room)
         return min(halvings + math.ceil(math.log2(width / CLOSE) / 2), most) if most > halvings else None
 

@@ -345,10 +345,12 @@ class SampledSteps(BallLoss):
     def _close(self, epsilon: Fraction) -> arb:
         """As `_enclosed`; far in the tail, where no line reaches, between laws on a lattice."""
         found = self._enclosed(epsilon)
-        if epsilon <= 0 or found.rel_accuracy_bits() >= _ON_A_LATTICE or not found.upper() > _SMALLEST:
+        if found.rel_accuracy_bits() >= _ON_A_LATTICE or not found.upper() > _SMALLEST:
             return found
         if self._lattice is not None:
             with suppress(InvalidValue, PrecisionExhausted):  # it gets too long
+                if epsilon <= 0:
+                    return found.intersection(self._lattice.profile(epsilon, _LEAST_ACCURACY))
                 return self._lattice.narrowed(epsilon, found)
         return found
 
