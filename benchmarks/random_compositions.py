@@ -1,9 +1,10 @@
-"""Random compositions of all kinds of parts against references of other code: sound, close, and in what time.
+"""Held-out parameters of every kind against references of other code: sound, close, and in what time.
 
-Run: OMP_NUM_THREADS=1 python benchmarks/random_compositions.py [NUMBER [FIRST_SEED]]
+Run: OMP_NUM_THREADS=1 python benchmarks/random_compositions.py [NUMBER [FIRST_SEED [OF_ONE_KIND]]]
 
-Two to five parts of Gaussian, Laplace, discrete Gaussian, finite, sampled and allocated noise, any of them up to four
-times, at a random epsilon from -1 to 12 in a random order (tests/soundness/random_compositions.py). The references are
+OF_ONE_KIND losses of one or two parts, at parameters and an epsilon from a range, and NUMBER compositions of two to
+five parts of Gaussian, Laplace, discrete Gaussian, finite, sampled and allocated noise, any of them up to four times,
+at a random epsilon from -1 to 12; all in a random order (tests/soundness/random_compositions.py). The references are
 sums over outcomes and quadrature rules in float64, which share no code with what is measured. NUMBER compositions that
 have one are compared; those whose rules would take too many nodes are composed and measured too, but compared with
 nothing.
@@ -19,7 +20,7 @@ from __future__ import annotations
 import runpy
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -37,7 +38,7 @@ from dpverdict.errors import DpverdictError, PrecisionExhausted
 FUZZ: Final = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "soundness" / "random_compositions.py"))
 CLOSED, ELSEWHERE, FAR = 1e-9, 1e-6, 1e-30
 BITS: Final = 30
-NUMBER, FIRST_SEED = 2000, 1_000_000
+NUMBER, FIRST_SEED, OF_ONE_KIND = 2000, 1_000_000, 8000
 COUNTED: Final = (
     "composed",
     "compared with a reference",
@@ -68,12 +69,22 @@ def is_reached(loss: Any, epsilon: str) -> bool:
     return bool(value.rel_accuracy_bits() >= BITS)
 
 
-def measured(seed: int) -> dict[str, Any]:
+def measured(seed: int, *, of_one_kind: bool = False) -> dict[str, Any]:
     """What came of one composition."""
     rng = np.random.default_rng(seed)
-    composition = FUZZ["random_composition"](rng)
-    epsilon, order = str(rng.choice(FUZZ["EPSILONS"])), str(rng.choice(["remove", "add"]))
-    found: dict[str, Any] = {"seed": seed, "name": composition.name, "epsilon": epsilon, "order": order}
+    kind = "composition"
+    if of_one_kind:
+        kind, composition, epsilon = FUZZ["random_of_a_kind"](rng)
+    else:
+        composition, epsilon = FUZZ["random_composition"](rng), str(rng.choice(FUZZ["EPSILONS"]))
+    order = str(rng.choice(["remove", "add"]))
+    found: dict[str, Any] = {
+        "seed": seed,
+        "kind": kind,
+        "name": composition.name,
+        "epsilon": epsilon,
+        "order": order,
+    }
     start = time.process_time()
     try:
         loss = in_order(composition.loss(), order)
@@ -110,24 +121,27 @@ def counted(found: dict[str, Any]) -> Iterator[str]:
 def main() -> None:
     """Measure and print; when it is interrupted, what came of those so far."""
     given = [int(text) for text in sys.argv[1:]]
-    number, first = [*given, *(NUMBER, FIRST_SEED)[len(given) :]]
-    console, counts, seconds, seed = Console(width=200), Counter[str](), list[float](), first
+    number, first, of_one_kind = [*given, *(NUMBER, FIRST_SEED, OF_ONE_KIND)[len(given) :]]
+    console, counts, seconds = (
+        Console(width=200),
+        defaultdict[str, Counter[str]](Counter),
+        defaultdict[str, list[float]](list),
+    )
+    start, seed = time.process_time(), first
     with suppress(KeyboardInterrupt):
-        while counts["compared with a reference"] < number:
-            found = measured(seed)
+        while seed < first + of_one_kind or counts["composition"]["compared with a reference"] < number:
+            found = measured(seed, of_one_kind=seed < first + of_one_kind)
             seed += 1
-            seconds.append(found["seconds"])
-            counts.update(counted(found))
+            seconds[found["kind"]].append(found["seconds"])
+            counts[found["kind"]].update(counted(found))
             if found.get("unsound") or "raising" in found or found.get("wider"):
                 console.print(found)
-    table = Table(title=f"Random compositions, seeds {first} to {seed - 1}")
-    table.add_column("")
-    table.add_column("number", justify="right")
-    for name in COUNTED:
-        table.add_row(name, str(counts[name]))
-    for share in (50, 90, 99, 100):
-        table.add_row(f"seconds of processor time, {share} % take at most", f"{np.percentile(seconds, share):.2f}")
-    table.add_row("seconds in all", f"{sum(seconds):.0f}")
+    table = Table(title=f"Held-out parameters, seeds {first} to {seed - 1}, {time.process_time() - start:.0f} s in all")
+    for name in ("kind", *COUNTED, "median s", "99 % s", "longest s"):
+        table.add_column(name, justify="left" if name == "kind" else "right")
+    for kind, own in sorted(counts.items()):
+        shares = (f"{np.percentile(seconds[kind], share):.3f}" for share in (50, 99, 100))
+        table.add_row(kind, *(str(own[name]) for name in COUNTED), *shares)
     console.print(table)
 
 

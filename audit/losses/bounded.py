@@ -56,7 +56,7 @@ from dpverdict.numerics.roots import as_fraction
 CLOSE: Final = 1e-6
 """The relative width of certified bounds, for which the lattice is made finer."""
 
-_HALVINGS: Final = 2
+_HALVINGS: Final = 8
 _LONG: Final = 1 << 18  # points, beyond which a lattice is not made finer
 _WIDE: Final = 64  # spreads, of the lattice of one factor
 _BITS: Final = 128
@@ -77,8 +77,9 @@ _LEAST_BITS: Final = 20
 _TAIL: Final = 1e-40  # of mass outside the lattice
 _LEAST_MASS: Final = 1e-295
 _SHARE: Final = 1e-9  # of the profile, of mass above a lattice that is made for one epsilon
+_FIRST_CELLS: Final = 1 << 15  # of a factor on a lattice that is refined as bounds are wide
 _FEW_CELLS: Final = 1 << 14  # of the first lattice for one epsilon, which tells how fine the next has to be
-_MOST_CELLS: Final = 1 << 16
+_MOST_CELLS: Final = 1 << 17
 _FINER: Final = 16  # the next one, where it does not tell
 _COARSER: Final = 16
 _DEPTH: Final = 80.0  # of tilted mass below the lattice, as a logarithm
@@ -292,23 +293,69 @@ class BoundedLoss(PrivacyLoss):
             with precision(_BITS):
                 if epsilon < 0:
                     return (-ball(-_BEYOND).expm1()).union(arb(1))
-                return self._composition(0).apart.union(self._enclosed(_BEYOND).upper())
-        lower, upper = self._composition(0).bounds(epsilon)
-        for halvings in range(1, self._halvings + 1):
-            finest = self._composition(halvings - 1)
-            if _are_close(lower, upper) or upper < _FAR or self._is_on_lattice or finest.points > _LONG:
+                return self._apart.union(self._enclosed(_BEYOND).upper())
+        if self._is_beyond(epsilon):
+            return self._apart
+        halvings, (lower, upper) = 0, self._composition(0).bounds(epsilon)
+        before = math.inf
+        while upper >= _FAR and (width := float((upper - lower) / upper)) <= before / 2:
+            finer = self.finer(halvings, width)
+            if finer is None:
                 break
             try:
-                lower, upper = self._composition(halvings).bounds(epsilon)
+                lower, upper = self._composition(finer).bounds(epsilon)
             except InvalidValue:  # too long: what the coarser lattice has stays
                 break
+            halvings, before = finer, width
+        return self._ended(lower, upper)
+
+    def profile_on(self, epsilon: Fraction, halvings: int) -> arb:
+        """delta(epsilon), between bounds on the lattice whose step is halved so often.
+
+        Raises:
+            InvalidValue: it would be too long.
+        """
+        if abs(epsilon) > _BEYOND or self._is_beyond(epsilon):
+            return self._enclosed(epsilon)
+        return self._ended(*self._composition(halvings).bounds(epsilon))
+
+    def _ended(self, lower: arb, upper: arb) -> arb:
+        """The ball between bounds on the profile."""
         with precision(_BITS):
-            largest = largest_of(self.factors)
-            if largest is not None and largest <= ball(epsilon):
-                upper = self._composition(0).apart.upper()
             if self._has_given_masses:  # the sum of which may be a little more than 1
                 lower = lower.min(arb(1))
             return PROFILE.ball(lower, upper)
+
+    def _is_beyond(self, epsilon: Fraction) -> bool:
+        """Whether no finite loss is above epsilon."""
+        with precision(_BITS):
+            largest = largest_of(self.factors)
+            return largest is not None and bool(largest <= ball(epsilon))
+
+    @cached_property
+    def _apart(self) -> arb:
+        """P[L infinite] of the laws that are given: others have none."""
+        with precision(_BITS):
+            finite = arb(1)
+            for factor, count in self.factors:
+                if isinstance(factor, FiniteLoss):
+                    finite *= (1 - factor.infinite_mass(_BITS)) ** count
+                elif isinstance(factor, PldLoss):
+                    finite *= (1 - arb(factor.law.infinity_mass)) ** count
+            return arb(0) if finite == 1 else 1 - finite
+
+    def finer(self, halvings: int, width: float) -> int | None:
+        """How often to halve the step for close bounds, where so wide ones, relatively, fall with its square.
+
+        None where bounds are close, or the lattice would get too long, or be no closer.
+        """
+        if width <= CLOSE or self._is_on_lattice:
+            return None
+        products = sum(count.bit_length() for _, count in _parts(self.factors))  # about, for each of three laws
+        points = self._composition(halvings).points * max(products // 4, 1)
+        room = max((2 * _LONG // max(points, 1)).bit_length() - 1, 0)
+        most = min(self._halvings, halvings + room)
+        return min(halvings + math.ceil(math.log2(width / CLOSE) / 2), most) if most > halvings else None
 
     @property
     def _has_given_masses(self) -> bool:
@@ -535,8 +582,10 @@ def _default_interval_of(factors: Sequence[tuple[Factor, int]], spreads: Sequenc
     whole = math.sqrt(math.fsum(count * size**2 for size, count in spreads))
     least = 2.0 ** math.ceil(math.log2(max(_WIDE * widest / 2, _REACH * whole) / _LONG))
     interval = max(default_interval(spreads), least)
+    are_refined = all(_has_certified_tails(factor) for factor, _ in _parts(factors))
+    most = _FIRST_CELLS if are_refined else _LONG
     for factor, _ in _parts(factors):  # whose largest losses may be rare, and far beyond its spread
-        if _is_known_by_tails(factor) and _cells(factor, interval) > _LONG:
+        if _is_known_by_tails(factor) and _cells(factor, interval) > most:
             while (cells := _cells(factor, interval)) > _FEW_CELLS:  # a coarser lattice may reach further
                 interval *= 2.0 ** math.ceil(math.log2(cells / _FEW_CELLS))
     shifts: Counter[Fraction] = Counter()
@@ -596,8 +645,13 @@ def whole_laws(
         if isinstance(factor, PldLoss):
             law = factor.law
             losses = range(law.lowest, law.lowest + law.masses.size)
-            points = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
-            return laws_on_points(points, law.interval, arb(law.infinity_mass), tilt)
+            masses = [(arb(mass), i) for i, mass in zip(losses, law.masses.tolist(), strict=True) if mass > 0]
+            finer, infinite = law.interval / interval, arb(law.infinity_mass)
+            if finer.denominator == 1:
+                points = [(mass, i * finer.numerator) for mass, i in masses]
+                return laws_on_points(points, interval, infinite, tilt)
+            atoms = [(mass, ball(i * law.interval)) for mass, i in masses]
+            return laws_of_atoms(atoms, interval, infinite, tilt)
         if isinstance(factor, FiniteLoss):
             return laws_of_atoms(factor.atom_balls(), interval, factor.infinite_mass(BITS + _BITS), tilt)
         if isinstance(factor, DiscreteGaussianLoss) and factor.groups[0].variance <= MOST_VARIANCE:  # one coordinate

@@ -28,8 +28,11 @@ FEW_OUTCOMES: Final = 64
 MOST_IRRATIONAL_PRODUCTS: Final = 256
 """The largest number of outcomes of a product of finite laws that is multiplied out exactly."""
 
+FEW_SHIFTS_OF_A_CONTOUR: Final = 8  # each may take a second
+
 MOST_ATOMS: Final = 8192
-"""The largest number of a mixture in which discrete Gaussian noise has some."""
+MOST_ATOMS_ON_A_LATTICE: Final = 2048
+"""The largest number of a mixture in which discrete Gaussian noise has some: beside a closed form, or a lattice."""
 
 _ATOM_BITS: Final = 96  # to which these are counted
 
@@ -229,11 +232,47 @@ def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
     engine = on_atoms()
     if engine is not None:
         return ProductLoss(known, engine)  # pyright: ignore[reportArgumentType]
-    if finite and multiplied and others:
-        base = _by_kinds(others)
-        if base.is_certified:
-            return _mixture(known, base, finite)
+    if multiplied and others:
+        engine = _beside_atoms(known, finite, outcomes)
+        if engine is not None:
+            return ProductLoss(known, engine)  # pyright: ignore[reportArgumentType]
     return BoundedLoss(counted)
+
+
+def _beside_atoms(
+    factors: Sequence[tuple[PrivacyLoss, int]], finite: Sequence[tuple[FiniteLoss, int]], outcomes: int
+) -> Mixture | None:
+    """The mixture whose atoms are those of finite laws, and of discrete Gaussian noise where these are not too many.
+
+    What is left has a short lattice, which can be fine. None without atoms, or if the rest is not certified.
+    """
+    others = [one for one in factors if not isinstance(one[0], FiniteLoss)]
+    rest = [one for one in others if not isinstance(one[0], DiscreteGaussianLoss)]
+    discrete = [factor.power(count) for factor, count in others if isinstance(factor, DiscreteGaussianLoss)]
+    atoms = _atoms(outcomes, discrete) if rest else None
+    if atoms is None or atoms > MOST_ATOMS_ON_A_LATTICE:
+        rest, discrete, atoms = others, [], outcomes
+    if not finite and not discrete:
+        return None
+    base = _rest(rest, atoms)
+    return Mixture(base, FiniteLoss.product(finite), discrete) if base.is_certified else None
+
+
+def _rest(factors: Sequence[tuple[PrivacyLoss, int]], atoms: int) -> PrivacyLoss:
+    """The composition that is asked at so many shifts: of contours only for few of them."""
+    if atoms <= FEW_SHIFTS_OF_A_CONTOUR:
+        close = product_loss(factors) if len(factors) > 1 else factors[0][0].repeated(factors[0][1])
+        if close is not None:
+            return close
+    lattice = BoundedLoss(factors)
+    return lattice if lattice.is_certified else _by_kinds(factors)
+
+
+def _atoms(outcomes: int, discrete: Sequence[DiscreteGaussianLoss]) -> int | None:
+    """At most so many has a mixture; None where those of some noise are too many to count."""
+    if any(group.variance > MOST_VARIANCE for loss in discrete for group in loss.groups):
+        return None
+    return outcomes * math.prod(number_of_atoms(loss.groups, _ATOM_BITS) for loss in discrete)
 
 
 def _on_atoms(
@@ -245,15 +284,13 @@ def _on_atoms(
     """
     discrete = [factor.power(count) for factor, count in factors if isinstance(factor, DiscreteGaussianLoss)]
     rest = [one for one in factors if not isinstance(one[0], FiniteLoss | DiscreteGaussianLoss)]
-    if not rest and discrete:
-        rest = [(discrete.pop(), 1)]
+    if not rest and discrete:  # else beside equal laws, whose profile is (1 - exp(epsilon))_+
+        rest = [(discrete.pop() if discrete[-1].has_closed_profile else GaussianLoss(0), 1)]
     is_closed = len(rest) == 1 and rest[0][1] == 1 and rest[0][0].has_closed_profile
     if outcomes is None or not is_closed or not (finite or discrete):
         return None
-    if any(group.variance > MOST_VARIANCE for loss in discrete for group in loss.groups):
-        return None
-    atoms = outcomes * math.prod(number_of_atoms(loss.groups, _ATOM_BITS) for loss in discrete)
-    return Mixture(rest[0][0], FiniteLoss.product(finite), discrete) if atoms <= MOST_ATOMS else None
+    atoms = _atoms(outcomes, discrete)
+    return None if atoms is None or atoms > MOST_ATOMS else Mixture(rest[0][0], FiniteLoss.product(finite), discrete)
 
 
 def _mixture(

@@ -176,8 +176,12 @@ class SampledSteps(BallLoss):
             PrecisionExhausted: the contour would take more than `MOST_TERMS`.
         """
         if epsilon < 0:  # delta(-e) = 1 - exp(-e) + exp(-e) times that of the other order at e
-            other = self.reversed().profile(-epsilon, bits + 2)
             least = refine(lambda: -ball(epsilon).expm1(), bits=bits + 4)
+            with precision(bits + 20):
+                rest = ball(epsilon).exp() * self.reversed().delta_at_most(-epsilon)
+                if rest <= least * arb(2) ** -(bits + 4):
+                    return least + arb(0).union(rest.upper())
+            other = self.reversed().profile(-epsilon, bits + 2)
             with precision(bits + 20):
                 return least + ball(epsilon).exp() * other
         if epsilon == 0 and self.step.order is Direction.ADD:  # the total variation, in either order
@@ -357,10 +361,12 @@ class SampledSteps(BallLoss):
     def _close(self, epsilon: Fraction) -> arb:
         """As `_enclosed`; far in the tail, where no line reaches, between laws on a lattice."""
         found = self._enclosed(epsilon)
-        if epsilon <= 0 or found.rel_accuracy_bits() >= _ON_A_LATTICE or not found.upper() > _SMALLEST:
+        if found.rel_accuracy_bits() >= _ON_A_LATTICE or not found.upper() > _SMALLEST:
             return found
         if self._lattice is not None:
             with suppress(InvalidValue, PrecisionExhausted):  # it gets too long
+                if epsilon <= 0:
+                    return found.intersection(self._lattice.profile(epsilon, _LEAST_ACCURACY))
                 return self._lattice.narrowed(epsilon, found)
         return found
 

@@ -259,6 +259,23 @@ def floats_are_next_to_the_enclosures(loss: PrivacyLoss) -> None:
             assert enclosure.lower - room <= value <= enclosure.upper + room
 
 
+FAR: list[Exact] = [-800, "-3", 0, "1e-9", Fraction(1, 3), "1", "4", 12, 60, 800, "1e4", "1e400"]
+"""Up to beyond the largest loss, and beyond float64."""
+
+
+def the_certified_profile_answers_everywhere(loss: PrivacyLoss) -> None:
+    """At every epsilon an enclosure in [0, 1] that does not rise, with the float64 value in it to its accuracy."""
+    before = 1.0
+    for epsilon in FAR:
+        value = loss.certified_delta(epsilon)
+        assert 0 <= value.lower <= value.upper <= 1
+        assert value.lower <= before
+        before = value.upper
+        number = loss.delta(epsilon)
+        room = 1e-9 * number
+        assert value.lower - room <= number <= value.upper + room
+
+
 def orders(loss: PrivacyLoss) -> list[Exact]:
     """Orders at which the divergence of the loss is known."""
     factors = [factor for factor, _ in loss.factors]
@@ -384,6 +401,58 @@ def test_a_composition_of_nothing_has_every_curve() -> None:
         assert (nothing.delta(0), nothing.epsilon(0), nothing.beta(0.25), nothing.renyi(2)) == (0, 0, 0.75, 0)
 
 
+COMPOSED = [
+    ("gaussian", "laplace, unequal"),
+    ("gaussian, small", "finite, one-sided"),
+    ("laplace, one", "discrete"),
+    ("laplace, unequal", "sampled laplace, remove", "sampled laplace, add"),
+    ("distribution", "laplace, one"),
+    ("distribution", "discretes"),
+    ("distribution", "sampled, add"),
+    ("bounded range", "sampled laplace, remove"),
+    ("failure and noise", "sampled laplace, add"),
+    ("sampled and noise", "finite"),
+    ("gaussian", "allocation, add"),
+    ("laplace, unequal", "epochs, remove"),
+    ("both orders, laplace", "finite, one-sided"),
+    ("disjoint", "gaussian"),
+    ("isotropic laplace", "finite"),
+    ("sampled, add", "sampled laplace, remove"),
+    ("sampled steps, remove", "finite"),
+    ("finite, one-sided", "sampled laplace, add", "discretes"),
+    ("randomised response", "discretes"),
+]
+"""Compositions of every kind: by a closed form, a contour, a mixture, a lattice, and mixtures over a lattice."""
+BY_DEFAULT = 4
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(names, marks=() if place < BY_DEFAULT else pytest.mark.slow, id=" + ".join(names))
+        for place, names in enumerate(COMPOSED)
+    ],
+)
+def test_every_composition_answers_everywhere(names: tuple[str, ...]) -> None:
+    loss = compose(*[LOSSES[name] for name in names])
+    assert loss.is_certified
+    the_certified_profile_answers_everywhere(loss)
+
+
+LONG = (*SLOW, "bounded, atoms", "sampled and noise")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in LONG else ()) for n in EVERY])
+def test_the_certified_profile_answers_everywhere(name: str) -> None:
+    loss = EVERY[name]
+    own = loss.loss if isinstance(loss, Between) else loss
+    if own.is_certified:
+        the_certified_profile_answers_everywhere(own)
+    else:
+        with pytest.raises(InvalidValue, match="delta_bounds"):
+            own.certified_delta(1)
+
+
 def test_what_is_not_certified_is_refused_with_its_bounds() -> None:
     loss = BOUNDED["bounded"].loss
     for method, point, instead in (
@@ -497,6 +566,8 @@ class Tampered(PrivacyLoss):
         ("small", the_advantage_is_the_profile_at_zero),
         ("small", every_epsilon_gives_a_line_below_the_trade_off_function),
         ("small", negative_epsilons_reflect),
+        ("rising", the_certified_profile_answers_everywhere),
+        ("floats", the_certified_profile_answers_everywhere),
         ("epsilon", epsilon_inverts_the_profile),
         ("beta", every_epsilon_gives_a_line_below_the_trade_off_function),
         ("floats", floats_are_next_to_the_enclosures),

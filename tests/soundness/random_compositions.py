@@ -214,7 +214,7 @@ def discrete(variance: str) -> Part:
     v = float(Fraction(variance))
 
     def nodes(fineness: int) -> Nodes:
-        x = np.arange(-math.ceil(30 * math.sqrt(v)) - 12, math.ceil(30 * math.sqrt(v)) + 13)
+        x = np.arange(-math.ceil(40 * math.sqrt(v)) - 12, math.ceil(40 * math.sqrt(v)) + 13)
         masses = np.exp(-x * x / (2 * v))
         return Nodes(masses / masses.sum(), 1 / (2 * v) + x / v)
 
@@ -352,3 +352,40 @@ EPSILONS: Final = ("-1", "-0.3", "0", "0.2", "0.5", "1", "2", "3.5", "6", "12")
 def random_composition(rng: np.random.Generator) -> Composition:
     """Two to five parts."""
     return Composition(tuple(random_part(rng) for _ in range(int(rng.integers(2, 6)))))
+
+
+# one kind, at parameters from a range ---------------------------------------------------------------------------------
+
+
+def _decimal(rng: np.random.Generator, low: float, high: float) -> str:
+    """Of four digits, uniform on a logarithmic scale."""
+    return f"{math.exp(rng.uniform(math.log(low), math.log(high))):.4g}"
+
+
+def _random_finite(rng: np.random.Generator) -> Part:
+    while True:
+        p, q = (rng.integers(0, 100, int(rng.integers(2, 7))).tolist() for _ in range(2))
+        if len(p) == len(q) and any(a and b for a, b in zip(p, q, strict=True)):
+            return finite(p, q)
+
+
+KINDS: Final[dict[str, Callable[[np.random.Generator], list[Part]]]] = {
+    "Gaussian": lambda rng: [gaussian(_decimal(rng, 0.02, 6))],
+    "Laplace": lambda rng: [laplace(_decimal(rng, 0.02, 6))],
+    "discrete Gaussian": lambda rng: [discrete(_decimal(rng, 0.1, 60))],
+    "finite": lambda rng: [_random_finite(rng)],
+    "sampled Gaussian": lambda rng: [sampled_gaussian(_decimal(rng, 0.4, 4), _decimal(rng, 1e-3, 0.9), 1)],
+    "sampled Laplace": lambda rng: [sampled_laplace(_decimal(rng, 0.05, 4), _decimal(rng, 1e-3, 0.9))],
+    "allocated": lambda rng: [allocated(_decimal(rng, 0.5, 4), 1)],
+    "finite and Gaussian": lambda rng: [_random_finite(rng), gaussian(_decimal(rng, 0.05, 3))],
+    "finite and Laplace": lambda rng: [_random_finite(rng), laplace(_decimal(rng, 0.05, 3))],
+    "finite and discrete Gaussian": lambda rng: [_random_finite(rng), discrete(_decimal(rng, 0.3, 30))],
+}
+"""Kinds of few parts whose references take milliseconds."""
+
+
+def random_of_a_kind(rng: np.random.Generator) -> tuple[str, Composition, str]:
+    """The name of a kind, one or two of its parts, and an epsilon."""
+    kind = str(rng.choice(list(KINDS)))
+    epsilon = f"{rng.uniform(-2, 1):.3f}" if rng.random() < 0.5 else _decimal(rng, 0.01, 10)
+    return kind, Composition(tuple((part, 1) for part in KINDS[kind](rng))), epsilon

@@ -51,6 +51,8 @@ _TAIL_BITS: Final = 24
 _BITS: Final = 128
 _ATTEMPTS: Final = 8
 _MOST_BITS: Final = 1000
+_ORDERS: Final = (2, 4, 8, 16, 32, 62)
+_FAR: Final = Fraction(64)  # where what is left of 128 bits still says something
 _MOST_SHIFT_BITS: Final = 4000
 _FAR_BITS: Final = 1200
 _NO_DELTA: Final = Fraction(1, 10**12)  # beside that of an infinite loss, where the search for a level ends
@@ -139,6 +141,7 @@ class ProductOfMoments:
             if not self._is_reversed:
                 return (self._contour.at_most(epsilon) + self.infinite).upper().min(arb(1))
             with suppress(PrecisionExhausted):
+                epsilon = min(epsilon, _FAR)
                 put = self._contour.value(-epsilon, _LEAST_ACCURACY, absolute=_BITS)
                 growth = ball(epsilon).exp()
                 return (1 - growth + growth * (put + self._other)).upper().min(arb(1))
@@ -261,8 +264,21 @@ class ProductLoss(BallLoss):
             if lattice is not None:
                 with suppress(InvalidValue):  # it gets too long
                     known = known.intersection(lattice.profile(epsilon, _LEAST_ACCURACY))
-            least = self._engine.infinite.lower().max(-ball(epsilon).expm1()).max(known.lower())
+            if epsilon > 0:
+                known = known.intersection(arb(0).union(self._by_divergences(epsilon)))
+            least = self._engine.infinite.lower().max(known.lower())
+            if epsilon < 0:
+                least = least.max(-ball(epsilon).expm1())
             return least.max(arb(0)).union(known.upper().min(arb(1)))
+
+    def _by_divergences(self, epsilon: Fraction) -> arb:
+        """The least exp((a - 1)(D_a - epsilon)) of some orders a whose divergence is known; 1 where none is."""
+        best = arb(1)
+        for order in _ORDERS if self._engine.infinite.is_zero() else ():
+            with suppress(InvalidValue, PrecisionExhausted):
+                bound = ((order - 1) * (self._renyi_ball(Fraction(order)) - ball(epsilon))).exp().upper()
+                best = best.min(bound) if bound.is_finite() else best
+        return best
 
     @cached_property
     def _lattice(self) -> BoundedLoss | None:

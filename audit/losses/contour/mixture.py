@@ -12,10 +12,11 @@ others have at most their mass of the profile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, TypeAlias, final
 
 from flint import arb, ctx
@@ -30,13 +31,12 @@ from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import ball, precision
-from dpverdict.errors import PrecisionExhausted
+from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.roots import as_fraction
 
 Atoms: TypeAlias = tuple[list[tuple[arb, arb]], arb]
 """Masses under P with their losses, and a bound on the mass of all others."""
 
-_LEAST_ACCURACY: Final = 30
 _BITS: Final = 128
 _MOST_SHIFT_BITS: Final = 4000
 _FAR_BITS: Final = 1200
@@ -52,11 +52,12 @@ class Mixture:
         discrete: discrete Gaussian losses.
     """
 
-    __slots__ = ("__dict__", "_base", "_discrete", "_finite", "_kept")
+    __slots__ = ("__dict__", "_base", "_discrete", "_finite", "_kept", "_last")
 
     def __init__(self, base: PrivacyLoss, finite: FiniteLoss, discrete: Sequence[DiscreteGaussianLoss] = ()) -> None:
         self._base, self._finite, self._discrete = base, finite, tuple(discrete)
         self._kept: tuple[tuple[int, int], Atoms] | None = None
+        self._last: tuple[Fraction, arb] | None = None
 
     @cached_property
     def infinite(self) -> arb:
@@ -81,7 +82,16 @@ class Mixture:
         return Mixture(self._base.reversed(), self._finite.reversed(), self._discrete)
 
     def profile(self, epsilon: Fraction, bits: int) -> arb:
-        """The sum over the atoms; their shifts are as close as the accuracy takes."""
+        """The sum over the atoms; their shifts are as close as the accuracy takes.
+
+        Raises:
+            PrecisionExhausted: that is not known to so many bits.
+        """
+        if isinstance(self._base, BoundedLoss):  # no more bits are to be had than it has
+            value = self.between(epsilon)
+            if value.is_zero() or value.rel_accuracy_bits() >= bits:
+                return value
+            raise PrecisionExhausted("delta", bits, "ask for certified_delta, which is as close as a lattice gets")
         fine = bits + 40
         while fine < _MOST_SHIFT_BITS:
             total = self._sum(epsilon, bits, fine)
@@ -122,19 +132,39 @@ class Mixture:
 
     def between(self, epsilon: Fraction) -> arb:
         """The profile, as closely as that of the other loss is known, however wide that is."""
+        if epsilon > FARTHEST:  # the profile falls
+            return self.infinite.lower().union(self.between(FARTHEST).upper())
+        if self._last is None or self._last[0] != epsilon:
+            self._last = epsilon, self._summed(epsilon)
+        return self._last[1]
+
+    def _summed(self, epsilon: Fraction) -> arb:
         with precision(_FAR_BITS):
-            total = self._finite.infinite_mass(_FAR_BITS)
-            atoms, others = self._atoms(_FAR_BITS)
-            for mass, loss in atoms:
-                place = ball(epsilon) - loss
-                point = as_fraction(place.mid())
-                own = (
-                    self._base.profile(point, _LEAST_ACCURACY)  # quicker than as close as can be
-                    if isinstance(self._base, BoundedLoss)
-                    else self._base._delta_balls([point])[0]  # pyright: ignore[reportPrivateUsage]
-                )
-                total += mass * (own + (place - ball(point)))
-            return total + others * arb(0.5, 0.5)
+            base = self._base
+            if not isinstance(base, BoundedLoss):
+                return self._sum_of(lambda point: base._delta_balls([point])[0], epsilon)  # pyright: ignore[reportPrivateUsage]
+            halvings, total = 0, self._sum_of(lambda point: base.profile_on(point, 0), epsilon)
+            before = math.inf
+            while total.upper() > 0 and (width := float((total.upper() - total.lower()) / total.upper())) <= before / 2:
+                finer = base.finer(halvings, width)
+                if finer is None:
+                    break
+                halvings, before = finer, width  # of the whole sum: most atoms need no lattice that fine
+                try:
+                    total = total.intersection(self._sum_of(partial(base.profile_on, halvings=halvings), epsilon))
+                except InvalidValue:  # too long
+                    break
+            return total
+
+    def _sum_of(self, profile: Callable[[Fraction], arb], epsilon: Fraction) -> arb:
+        """The sum with the profile of the other loss, at the current precision."""
+        total = self._finite.infinite_mass(_FAR_BITS)
+        atoms, others = self._atoms(_FAR_BITS)
+        for mass, loss in atoms:
+            place = ball(epsilon) - loss
+            point = as_fraction(place.mid())
+            total += mass * (profile(point) + (place - ball(point)))
+        return total + others * arb(0.5, 0.5)
 
     def at_most(self, epsilon: Fraction) -> arb:
         """The profile itself, which is quick."""

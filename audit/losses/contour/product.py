@@ -49,6 +49,7 @@ _SPARE: Final = 250.0  # by how much more than at the saddle the terms may cance
 _NUMBERS: Final = 200
 _MOST_NODES: Final = 1 << 17
 _BOUND_BITS: Final = 96
+_FURTHEST: Final = Fraction(1 << 40)
 
 
 @final
@@ -199,7 +200,7 @@ class ProductContour:
 
     def at_most(self, x: Fraction) -> arb:
         """Chernoff's bound M(t) exp(-t x) at the best of some t; 1 where none is found."""
-        place = nearest(x)
+        place = nearest(x := min(x, _FURTHEST))  # the profile falls
         if not math.isfinite(place):
             return arb(1)
         with np.errstate(all="ignore"):

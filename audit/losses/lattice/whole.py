@@ -250,7 +250,7 @@ class WholeComposition:
         tilt: their theta.
     """
 
-    __slots__ = ("_interval", "_laws", "_p", "_places", "_q", "_tilt", "_up", "_up_q")
+    __slots__ = ("_interval", "_laws", "_p", "_places", "_q", "_rate", "_tilt", "_up", "_up_q")
 
     def __init__(self, laws: ComposedLaws, interval: Fraction, tilt: Fraction = Fraction(0)) -> None:
         self._laws, self._interval, self._tilt = laws, interval, tilt
@@ -259,7 +259,8 @@ class WholeComposition:
             self._up = _Sums(laws.up, rate, up=True)
             self._up_q = _Sums(laws.up, rate + ball(interval), up=False)
             self._p = _Sums(laws.p, rate, up=False)
-            self._q = _Sums(laws.q, rate + ball(interval), up=True)
+            self._rate = rate + ball(interval)
+            self._q = _Sums(laws.q, self._rate, up=True)
         p = laws.p
         self._places = [p.first + i for i, mass in enumerate(p.masses) if mass]
 
@@ -277,7 +278,7 @@ class WholeComposition:
                 p, q = self._event(t)
                 lower = lower.max(p - growth * q)
             lower += self._laws.apart_lower
-            floor = -ball(epsilon).expm1()
+            floor = 1 - growth
             return lower.lower().max(floor.lower()).max(arb(0)), upper.upper().min(arb(1))
 
     def event(self, epsilon: Fraction) -> tuple[int, arb, arb]:
@@ -291,7 +292,9 @@ class WholeComposition:
 
     def _event(self, t: int) -> tuple[arb, arb]:
         """P and Q of the event that the sum of the numbers is at least t: from below, and from above."""
-        lost = self._q.lost * (-(ball(self._tilt) + 1) * ball(self._interval) * t).exp()
+        lost = self._q.lost
+        if not lost.is_zero():
+            lost = lost * (-self._rate * t).exp()
         return self._p.sum_from(t), self._q.sum_from(t) + lost
 
     def _best(self, growth: arb) -> int:

@@ -28,7 +28,7 @@ from numpy.polynomial.chebyshev import chebinterpolate, chebpts1
 
 from dpverdict.audit.losses.base import NORMAL_VARIATES, REAL_ARITHMETIC, BallLoss, ExactLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
-from dpverdict.audit.losses.curves import ACCURACY, Curve, epsilon_ball, log_delta_ball, smooth_beta_ball
+from dpverdict.audit.losses.curves import ACCURACY, FARTHEST, Curve, epsilon_ball, log_delta_ball, smooth_beta_ball
 from dpverdict.audit.losses.domains import (
     DIVERGENCE,
     PROBABILITY,
@@ -444,7 +444,17 @@ class SphericalLoss(BallLoss, ExactLoss):
     def _delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         if self._profile is None:
             return identical_laws()._delta_balls(epsilons)
-        return [self._profile.delta(exactly(epsilon), ACCURACY) for epsilon in epsilons]
+        return [self._enclosed(exactly(epsilon)) for epsilon in epsilons]
+
+    def _enclosed(self, epsilon: Fraction) -> arb:
+        """delta(epsilon), where that takes too many bits between 0 and its value at a smaller epsilon."""
+        assert self._profile is not None
+        try:
+            return self._profile.delta(epsilon, ACCURACY)
+        except PrecisionExhausted:
+            if epsilon <= FARTHEST:
+                raise
+            return arb(0).union(self._profile.delta(FARTHEST, ACCURACY).upper())
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
         profile = self._profile

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import logistic
 
 from dpverdict.audit.losses.base import AddRemoveLoss
-from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.bounded import BoundedLoss, whole_laws
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
 from dpverdict.audit.losses.composition import compose, explain_composition
 from dpverdict.audit.losses.finite.loss import FiniteLoss
@@ -17,6 +17,7 @@ from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss, additive_noise_loss
 from dpverdict.audit.losses.lattice.discretise import default_interval, spread
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
+from dpverdict.audit.losses.lattice.whole import WholeComposition, composed_laws
 from dpverdict.audit.sampling.poisson import poisson_sampled
 from dpverdict.errors import InvalidValue
 
@@ -198,6 +199,40 @@ def test_distributions_on_one_lattice_are_composed_in_balls():
     epsilon = loss.certified_epsilon("1e-3")
     assert loss.certified_delta(epsilon.upper).lower <= 1e-3 <= loss.certified_delta(epsilon.lower).upper
     assert "whole numbers" in loss.route
+
+
+def test_a_distribution_keeps_its_losses_on_finer_and_on_coarser_lattices():
+    pld, steps = from_pld(GaussianLoss(1).to_pld(0.05).pessimistic), poisson_sampled(GaussianLoss(1), "0.1", 3).add
+    loss = compose(pld, steps)
+    assert isinstance(loss, BoundedLoss)
+    masses, losses = pld.law.masses, pld.law.losses
+    for epsilon in (0.0, 1.0, 4.0):
+        found = loss.certified_delta(epsilon)
+        parts = [steps.certified_delta(epsilon - l) for l in losses.tolist()]
+        least, most = (math.fsum(masses * [getattr(part, side) for part in parts]) for side in ("lower", "upper"))
+        assert found.lower <= most + pld.law.infinity_mass
+        assert least <= found.upper
+        assert found.upper - found.lower <= 1e-5 * found.upper
+    assert max(loss._compositions) > 0
+
+
+@pytest.mark.parametrize("part", [1, Fraction(1, 2), Fraction(1, 3), Fraction(5, 2), 4])
+def test_a_distribution_is_bracketed_on_a_lattice_of_any_step(part: Fraction):
+    pld = from_pld(GaussianLoss(1).to_pld(0.05).pessimistic)
+    interval = pld.law.interval * part
+    laws = composed_laws([(whole_laws(pld, interval), 1)])
+    for epsilon in (Fraction(0), Fraction(1, 3), Fraction(2)):
+        lower, upper = WholeComposition(laws, interval).bounds(epsilon)
+        truth = pld.certified_delta(epsilon)
+        assert lower <= truth.upper
+        assert truth.lower <= upper
+
+
+def test_the_profile_ends_at_the_largest_loss_without_a_lattice():
+    loss = compose(LaplaceLoss(["0.7"]), poisson_sampled(LaplaceLoss(["0.3"]), "0.05").add)
+    assert isinstance(loss, BoundedLoss)
+    assert loss.certified_delta(1).upper == 0
+    assert loss._compositions == {}
 
 
 def test_an_infinite_loss_of_one_is_one_of_all():
