@@ -62,8 +62,9 @@ class ComparedCurve:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DrawnCurve:
-    """A curve for a picture: as `ComparedCurve`, with ``exact`` in float64 instead of enclosures."""
+    """A curve for a picture: as `ComparedCurve`, with ``exact`` in float64; ``label`` says of what it is."""
 
+    label: str
     points: NDArray[np.float64]
     exact: NDArray[np.float64]
     claimed: NDArray[np.float64]
@@ -71,7 +72,7 @@ class DrawnCurve:
     def series(self) -> tuple[Series, Series]:
         """What is exact, and what the claim allows."""
         return (
-            finite_series("exact, worst neighbours", self.points, self.exact),
+            finite_series(self.label, self.points, self.exact),
             finite_series("allowed by the claim", self.points, self.claimed, "dashed", 1),
         )
 
@@ -87,6 +88,7 @@ class ComparedCurves:
         profile: delta at epsilons from 0 on; ``claimed`` bounds it from above if the claim is true.
         trade_off: beta at alphas from 0 to 1; ``claimed`` bounds it from below if the claim is true.
         drawn: the same two in float64 at more points, for pictures.
+        attained: whether the worst neighbours have these curves; else they are bounds for every pair.
         risk: what an attacker attains at a base rate; None where none was given.
     """
 
@@ -95,6 +97,7 @@ class ComparedCurves:
     profile: ComparedCurve
     trade_off: ComparedCurve
     drawn: tuple[DrawnCurve, DrawnCurve]
+    attained: bool
     risk: Risk | None = None
 
     def rows(self) -> list[tuple[str, str, str, str]]:
@@ -107,17 +110,20 @@ class ComparedCurves:
 
 
 def certified_curves(mechanism: StructuredMechanism, *, points: int, base_rate: str | None = None) -> ComparedCurves:
-    """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2).
+    """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2); where no
+    worst pair is known, of the loss that dominates every pair.
 
     With a base rate, the risk as well; raises InvalidValue if it is not between 0 and 1.
     """
-    loss, claim = worst_case(mechanism).loss, mechanism.claim
+    worst, claim = worst_case(mechanism), mechanism.claim
+    loss, label = worst.loss, "exact, worst neighbours" if worst.exact else "a bound for every pair"
     last = _last_epsilon(loss)
     epsilons, alphas = np.linspace(0.0, last, points), np.linspace(0.0, 1.0, points)
     fine = np.linspace(0.0, last, DRAWN_POINTS), np.linspace(0.0, 1.0, DRAWN_POINTS)
     return ComparedCurves(
         risk=None if base_rate is None else loss.risk(base_rate),
         name=mechanism.name,
+        attained=worst.exact,
         claim=claim.describe(),
         profile=ComparedCurve(
             points=epsilons, exact=loss.certified_delta(epsilons), claimed=np.asarray(claim.delta_upper(epsilons))
@@ -127,10 +133,16 @@ def certified_curves(mechanism: StructuredMechanism, *, points: int, base_rate: 
         ),
         drawn=(
             DrawnCurve(
-                points=fine[0], exact=np.asarray(loss.delta(fine[0])), claimed=np.asarray(claim.delta_upper(fine[0]))
+                label=label,
+                points=fine[0],
+                exact=np.asarray(loss.delta(fine[0])),
+                claimed=np.asarray(claim.delta_upper(fine[0])),
             ),
             DrawnCurve(
-                points=fine[1], exact=np.asarray(loss.beta(fine[1])), claimed=np.asarray(claim.beta_lower(fine[1]))
+                label=label,
+                points=fine[1],
+                exact=np.asarray(loss.beta(fine[1])),
+                claimed=np.asarray(claim.beta_lower(fine[1])),
             ),
         ),
     )
@@ -221,7 +233,12 @@ def _attack_dots(risk: Risk | None) -> tuple[Series, ...]:
 def print_curves(curves: ComparedCurves, notes: Sequence[str] = (), console: Console | None = None) -> None:
     """Both curves as tables of enclosures, with what the claim allows: side by side on a wide line."""
     console = Console() if console is None else console
-    console.print(Text(f"{curves.name} claims {curves.claim}: exact curves of the worst neighbours", style="bold"))
+    of = (
+        "exact curves of the worst neighbours"
+        if curves.attained
+        else "bounds on the curves of every pair of neighbours"
+    )
+    console.print(Text(f"{curves.name} claims {curves.claim}: {of}", style="bold"))
     for note in notes:
         console.print(Text(f"note: {note}"))
     tables = (
