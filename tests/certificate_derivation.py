@@ -975,6 +975,23 @@ def rappor(g: Given) -> Found:
     return Found(report, {"set": "one value replaced by another"}, said).bound()
 
 
+def secure_sum(g: Given) -> Found:
+    g.only(SWAP)
+    n, t, reach, m = g.count("parties"), g.count("dropouts", 0), g.count("sensitivity"), g.count("modulus", 0)
+    law, share = g.one_of("noise", "skellam binomial discrete-gaussian geometric"), g.number("share")
+    if t >= n:
+        raise Wrong(f"parameters.dropouts: {t} of {n}")
+    if m and m <= reach:
+        raise Wrong(f"parameters.modulus: {m}")
+    said = [
+        f"each of {n} parties has a whole number in [0, {reach}]",
+        f"at most {t} shares are left out or known",
+        "each party that is counted adds an independent share of the law that is stated",
+    ]
+    noise = {"law": law, "parties": f"{n}", "left out": f"{t}", "share": f"{share}", "modulo": f"{m}"}
+    return Found(noise, {"set": "one whole number replaced", "at most": f"{reach}"}, said).bound()
+
+
 def broken(g: Given) -> Found:
     if g.one_of("stated", "cube nothing") == "nothing":
         noise = {"law": "not stated", "coordinates": f"{g.count('dim')}"}
@@ -1019,6 +1036,7 @@ MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "thresholded-counts": thresholded_counts,
     "report-noisy-max": selection(""),
     "sampled-matrix": sampled_matrix,
+    "secure-sum": secure_sum,
     "standard-gaussian": standard,
     "tree-counter": tree_counter,
     "vote-ellipse": vote_ellipse,

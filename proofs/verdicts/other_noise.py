@@ -250,3 +250,23 @@ def rappor(given: Parameters) -> WorstPair:
     report |= {name: str(given.fraction(name, positive=False)) for name in ("flip", "report_zero", "report_one")}
     report |= {"hashes": str(given.whole("hashes")), "reports": str(given.whole("reports", 0))}
     return not_derived(report, _TWO_VALUES, (_ONE_VALUE, "a value has bits that no other value has", REAL))
+
+
+def secure_sum(given: Parameters) -> WorstPair:
+    given.under(REPLACE)
+    parties, lost = given.whole("parties"), given.whole("dropouts", 0)
+    law = given.word("noise", "skellam", "binomial", "discrete-gaussian", "geometric")
+    share, reach, modulus = given.fraction("share"), given.whole("sensitivity"), given.whole("modulus", 0)
+    if lost >= parties:
+        given.refuse("dropouts", f"nobody of parties={parties} is left")
+    if 0 < modulus <= reach:
+        given.refuse("modulus", f"not above sensitivity={reach}")
+    return not_derived(
+        {"law": law, "parties": str(parties), "left out": str(lost), "share": str(share), "modulo": str(modulus)},
+        {"set": "one whole number replaced", "at most": str(reach)},
+        (
+            f"each of {parties} parties has a whole number in [0, {reach}]",
+            f"at most {lost} shares are left out or known",
+            "each party that is counted adds an independent share of the law that is stated",
+        ),
+    )

@@ -150,6 +150,12 @@ def _local(*names: str) -> Callable[[_Mechanism], Json]:
     return lambda mechanism: _attributes(*names)(mechanism) | {"epsilon": mechanism.claim.epsilon}
 
 
+def _secure_sum(mechanism: _Mechanism) -> Json:
+    shares = mechanism.noise.shares
+    own = {"noise": shares.name, "share": shares.size, "sensitivity": mechanism.reach}
+    return _attributes("parties", "dropouts", "modulus")(mechanism) | own
+
+
 def _thresholded(mechanism: _Mechanism) -> Json:
     noise = {"noise": mechanism.noise.name, "scale": mechanism.noise.scale}
     return _attributes("dim", "keys", "per_key", "threshold")(mechanism) | noise
@@ -224,6 +230,7 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "rank1-gaussian": _attributes("dim", "radius", "scale"),
     "report-noisy-max": lambda mechanism: {"noise": mechanism.noise_name} | _selection(mechanism),
     "sampled-matrix": _sampled_matrix,
+    "secure-sum": _secure_sum,
     "standard-gaussian": _attributes("dim", "scale"),
     "subset-selection": _local("options", "subset"),
     "thresholded-counts": _thresholded,

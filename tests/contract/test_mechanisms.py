@@ -52,6 +52,7 @@ from dpverdict.mechanisms.keys.partition_selection import PartitionSelection
 from dpverdict.mechanisms.keys.thresholded_counts import ThresholdedCounts
 from dpverdict.mechanisms.local.randomizer import LocalRandomizer
 from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
+from dpverdict.mechanisms.sums.secure_sum import SecureSum
 from dpverdict.mechanisms.training.sampled_matrix import SampledMatrixMechanism
 
 Array = NDArray[np.float64]
@@ -166,7 +167,7 @@ def stated(mechanism: Any) -> Array:
 
 FEW_OUTCOMES = (
     *(AboveThreshold, Selection, RandomizedResponse, GeometricMechanism, ThresholdedCounts, PartitionSelection),
-    LocalRandomizer,
+    *(LocalRandomizer, SecureSum),
 )
 
 
