@@ -161,7 +161,10 @@ def test_the_strategies_draw_it(windowed: Path) -> None:
     assert found.stdout.split() == [str(windowed / "dpverdict" / "__init__.py"), "2"], found.stderr
 
 
-CONTRACT = ("-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "test_mechanisms.py"), "-k", "windowed")
+CONTRACT = (
+    *("-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "test_mechanisms.py"), "-k", "windowed"),
+    *("-m", "slow or not slow"),  # of many cases some are in the slow suite
+)
 
 
 def test_the_laws_of_every_mechanism_run_on_it(windowed: Path) -> None:
