@@ -162,8 +162,9 @@ def test_the_strategies_draw_it(windowed: Path) -> None:
 
 
 CONTRACT = (
-    *("-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "test_mechanisms.py"), "-k", "windowed"),
+    *("-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "test_mechanisms.py")),
     *("-m", "slow or not slow"),  # of many cases some are in the slow suite
+    *("-k", "windowed"),
 )
 
 
