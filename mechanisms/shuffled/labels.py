@@ -37,10 +37,14 @@ Weights: TypeAlias = tuple[ExponentialSum, ExponentialSum, ExponentialSum]
 Chances: TypeAlias = tuple[arb, arb, arb]
 
 _BITS: Final = 192
-_NODES: Final = 11
-"""The size of the crowd is looked at in steps of 2^-11 of it: epsilon grows by about a quarter of that, relatively."""
-_ENOUGH: Final = 2.0**-40
+_NODES: Final = 10
+"""The size of the crowd is looked at in steps of 2^-10 of it: epsilon grows by about a quarter of that, relatively."""
+_ENOUGH: Final = 2.0**-24
 """What is left out of a sum, relatively to delta."""
+_SMALL: Final = 1e-24
+"""A delta below this is bounded by that of a small crowd alone."""
+_FIXED: Final = 96
+"""Bits after the point of a number of labels that is passed."""
 _LEAST: Final = 1e-290
 """What is left out at least: no smaller delta is told from 0."""
 _ONE: Final = ExponentialSum.of(1)
@@ -187,6 +191,15 @@ def _reach(number: int, chance: float, rest: float, up: bool) -> int:
     return far
 
 
+def fixed_point(number: arb) -> tuple[int, int]:
+    """Whole numbers of 2^-96 below and above."""
+    scaled = number * arb(2) ** _FIXED
+    below, above = scaled.lower().floor().unique_fmpz(), scaled.upper().ceil().unique_fmpz()
+    assert below is not None  # an end is exact
+    assert above is not None
+    return int(below), int(above)
+
+
 class _Tail:
     """P(Bin(m, share) >= k) and P(Bin(m, share) = k), as m and k move by little."""
 
@@ -260,18 +273,21 @@ def event_of_counts(number: int, one: Chances, other: Chances, crowd: Chances, l
     tail = _Tail(share, lie)
     by_first, by_two, by_all = arb(0), arb(0), arb(0)
     at_m, at_n = -c[1] / (c[0] - c[1]), -c[2] / (c[0] - c[1])  # n0 is above at_m m + at_n (N - m)
-    slope, start = at_m - at_n, at_n * number
+    ends = [
+        fixed_point(at_n * number),
+        fixed_point(at_m - at_n),
+    ]  # the start and the slope: n0 is above start + slope m
     for m in range(fewest, most + 1):
-        least = start + slope * m
-        k = int(least.lower().ceil().unique_fmpz())
+        k = -((-ends[0][0] - ends[1][0] * m) >> _FIXED)
         if k <= m:
             tail.move(m, k)
             held = weight * tail.above
             by_all += held
             by_two += held * m
             by_first += weight * (tail.above * m * share + tail.at * k * lie)
-            if not k >= least:  # it may be below: the term may be negative by as much
-                missed += weight * tail.at * (c[0] - c[1]) * (least.upper() - k) / number
+            below = ends[0][1] + ends[1][1] * m - (k << _FIXED)
+            if below > 0:  # k may be too small by so much: the term may be negative
+                missed += weight * tail.at * (c[0] - c[1]) * arb(below) * arb(2) ** -_FIXED / number
         if m < most:
             weight = weight * (number - m) * odds / (m + 1)
     sums = (by_first, by_two - by_first, by_all * number - by_two)
@@ -290,7 +306,7 @@ def attained_event(number: int, labels: Labels, epsilon: Fraction) -> Event:
             level = ball(epsilon)
             found = event_of_counts(number, *labels.balls(), level, rest)
             delta = found.delta()
-        if found.missed <= delta * ball(_ENOUGH) or rest < _LEAST:
+        if found.missed <= delta * ball(_ENOUGH) or delta < _SMALL or rest < _LEAST:
             return found
         rest = max(rest * rest, _LEAST / 2)
 
@@ -308,15 +324,19 @@ def delta_of_crowd(people: int, labels: Labels, epsilon: Fraction) -> arb:
 
         def at(size: int, rest: float) -> arb:
             event = event_of_counts(size, one, other, among, level, rest)
-            found: arb = (event.delta() + event.missed).upper()
-            return found
+            return arb(1).min((event.delta() + event.missed).upper())
 
-        others, rest = people - 1, 1e-30
+        others, rest = people - 1, _SMALL * _SMALL
+        lowest = _reach(others, float(share), rest, up=False)
+        least = at(1 + lowest, rest) + far_out(others, lowest - 1, share)
+        if least < _SMALL:
+            return least.upper()
         while True:
             about = float(at(1 + math.floor(others * float(share)), rest))
             if rest < about * _ENOUGH or rest < _LEAST:
                 break
             rest = max(min(rest * rest, about * _ENOUGH / 2), _LEAST / 2)
+        rest = max(rest, about * _ENOUGH / 2)
         lowest = _reach(others, float(share), rest, up=False)
         highest = _reach(others, float(share), 1e-4, up=True)
         found = far_out(others, lowest - 1, share) if lowest else arb(0)

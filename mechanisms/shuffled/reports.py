@@ -294,17 +294,21 @@ class ShuffledReports(StatisticMechanism):
         return (1,)
 
     def check_records(self, dataset: ArrayLike) -> Array:
-        """The values as float64 of shape (n, 1), whole numbers below k."""
+        """The values as float64 of shape (m, 1), whole numbers below k."""
         records = check_array(dataset, (1,), 0.0, float(self.options - 1))
-        if len(records) != self.people:
-            remedy = "give the value of every person, or another number of people"
-            raise InvalidValue("dataset", f"{len(records)} records", f"people={self.people} records", remedy)
         if (wrong := records[records != np.floor(records)]).size:
             raise InvalidValue("dataset entry", float(wrong[0]), "a whole number", "number the values from 0")
         return records
 
     def statistic(self, records: Array) -> Array:
-        """The values: shape (n,)."""
+        """The values: shape (n,).
+
+        Raises:
+            InvalidValue: not one of each of the n people.
+        """
+        if len(records) != self.people:
+            remedy = "give the value of every person, or another number of people"
+            raise InvalidValue("dataset", f"{len(records)} records", f"people={self.people} records", remedy)
         values: Array = records[:, 0]
         return values
 
@@ -334,25 +338,25 @@ class ShuffledReports(StatisticMechanism):
         """
         sides = [self.embed(side) for side in (pair.dataset, pair.neighbour)]
         at = int(np.argmax(sides[0] != sides[1]))
-        changed, others = [side[at : at + 1] for side in sides], np.delete(sides[0], at)
-        kinds: Callable[[Array], Array]
+        here, there = (float(side[at]) for side in sides)
+        others = np.delete(sides[0], at)
         if isinstance(self.local, RandomizedResponse):
-            one, other = (self.response_chances(value)[0] for value in changed)
+            one, other = (self.response_chances(np.array([value]))[0] for value in (here, there))
             crowd = self.response_chances(others).mean(axis=0)
-            kinds = np.asarray
         else:
-            local, here, there = self.local, Fraction(float(changed[0][0])), Fraction(float(changed[1][0]))
-            regions = local.regions(here, there)
-            one, other = (np.array([float(region[i].ball()) for region in regions]) for i in (1, 2))
+            regions = self.local.regions(Fraction(here), Fraction(there))
+            one, other = np.array([[float(region.p.ball()), float(region.q.ball())] for region in regions]).T
             one, other = one / one.sum(), other / other.sum()
-            share = np.mean(others == changed[0][0]) + np.mean((others != changed[0]) & (others != changed[1])) / 2
+            share = float(np.mean(others == here) + np.mean((others != here) & (others != there)) / 2)
             crowd = share * one + (1 - share) * other
 
-            def kinds(released: Array) -> Array:
-                reports = released.reshape(len(released) * self.people, -1)
-                found = local.region_of(reports, here, there).reshape(-1, self.people)
-                counted: Array = (found[:, :, None] == np.arange(len(regions))).sum(axis=1).astype(float)
-                return counted
+        def kinds(released: Array) -> Array:
+            if isinstance(self.local, RandomizedResponse):
+                return released
+            reports = released.reshape(len(released) * self.people, -1)
+            found = self.local.region_of(reports, Fraction(here), Fraction(there)).reshape(-1, self.people)
+            counted: Array = (found[:, :, None] == np.arange(len(one))).sum(axis=1).astype(float)
+            return counted
 
         def score(released: Array) -> Array:
             counts = kinds(released)

@@ -92,6 +92,7 @@ MECHANISMS: Final[Mapping[str, Callable[[Parameters], WorstPair]]] = {
     "rank1-gaussian": other_noise.rank1,
     "report-noisy-max": other_noise.noisy_max,
     "sampled-matrix": streams.sampled_matrix,
+    "shuffled-reports": other_noise.shuffled_reports,
     "standard-gaussian": gaussian_queries.standard,
     "subset-selection": lambda given: other_noise.local(given, "subset"),
     "thresholded-counts": other_noise.thresholded_counts,

@@ -250,3 +250,17 @@ def rappor(given: Parameters) -> WorstPair:
     report |= {name: str(given.fraction(name, positive=False)) for name in ("flip", "report_zero", "report_one")}
     report |= {"hashes": str(given.whole("hashes")), "reports": str(given.whole("reports", 0))}
     return not_derived(report, _TWO_VALUES, (_ONE_VALUE, "a value has bits that no other value has", REAL))
+
+
+def shuffled_reports(given: Parameters) -> WorstPair:
+    given.under(REPLACE)
+    names = ("randomized-response", "symmetric-unary-encoding", "optimised-unary-encoding")
+    report = {
+        "law": "shuffled reports",
+        "people": str(given.whole("people", 2)),
+        "randomizer": given.word("randomizer", *names, "local-hashing", "subset-selection", "hadamard-response"),
+        "values": str(given.whole("options", 2)),
+        "epsilon": str(given.fraction("local_epsilon")),
+    }
+    order = "the order of the reports is uniform, and nothing else tells whose a report is"
+    return not_derived(report, _TWO_VALUES, (_ONE_VALUE, order, REAL))

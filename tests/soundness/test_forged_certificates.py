@@ -79,6 +79,7 @@ ONLY_COMPARED = {
     *((name, "") for name in ("local-hashing", "count-mean-sketch", "subset-selection", "hadamard-response")),
     ("number-report", ""),
     ("sampled-matrix", ""),
+    ("shuffled-reports", ""),
 }
 """Whose numbers do not follow from the head: the line says so."""
 
