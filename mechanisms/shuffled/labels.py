@@ -41,12 +41,13 @@ _NODES: Final = 10
 """The size of the crowd is looked at in steps of 2^-10 of it: epsilon grows by about a quarter of that, relatively."""
 _ENOUGH: Final = 2.0**-24
 """What is left out of a sum, relatively to delta."""
-_SMALL: Final = 1e-24
+_SMALL: Final = 1e-60
 """A delta below this is bounded by that of a small crowd alone."""
 _FIXED: Final = 96
 """Bits after the point of a number of labels that is passed."""
 _LEAST: Final = 1e-290
 """What is left out at least: no smaller delta is told from 0."""
+_BELOW_ONE: Final = math.nextafter(1.0, 0.0)
 _ONE: Final = ExponentialSum.of(1)
 
 
@@ -168,7 +169,7 @@ def far_out(number: int, bound: int, chance: arb) -> arb:
 
 def _reach(number: int, chance: float, rest: float, up: bool) -> int:
     """How far from the mean the remainder is about ``rest``: at most, or at least, so many successes matter."""
-    need = math.log(1 / rest)
+    need, chance = math.log(1 / rest), min(chance, _BELOW_ONE)
 
     def exponent(successes: int) -> float:
         x = successes / number

@@ -242,7 +242,7 @@ class ShuffledReports(StatisticMechanism):
         """For every epsilon what everybody else has; the one for the claim is shown, by its event alone."""
         inside = self.claim.epsilon < self.local_epsilon
         crowd, event = self._best(self.claim.epsilon if inside else self.local_epsilon / 2)
-        p, q = as_fraction(event.p.lower()), as_fraction(event.q.upper())
+        p, q = max(Fraction(0), as_fraction(event.p.lower())), min(Fraction(1), as_fraction(event.q.upper()))
         loss = FiniteLoss.of_weights(
             [ExponentialSum.of(p), ExponentialSum.of(1 - p)],
             [ExponentialSum.of(q), ExponentialSum.of(1 - q)],

@@ -193,6 +193,20 @@ def test_epsilon_is_enclosed_and_far_below_the_local_one(randomizer: RandomizerN
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS)
+@pytest.mark.parametrize(("people", "options", "local"), [(2, 2, "1e-3"), (1000, 3, "20"), (100, 50, "600")])
+def test_extreme_arguments_are_decided(randomizer: RandomizerName, people: int, options: int, local: str) -> None:
+    mechanism = made(people, options, local, randomizer)
+    known = known_epsilon(mechanism, Fraction(1, 10**6))
+    assert 0 <= known.lower <= known.upper <= float(local)
+    assert certify(mechanism, f"eps={local}").status is Status.CERTIFIED
+
+
+def test_a_delta_far_below_what_is_usual_is_as_close() -> None:
+    known = known_epsilon(made(20_000, 10, 3), Fraction(1, 10**30))
+    assert known.upper < known.lower * 1.001
+
+
+@pytest.mark.parametrize("randomizer", RANDOMIZERS)
 def test_reports_are_shuffled_and_of_the_right_law(randomizer: RandomizerName, seed: int) -> None:
     mechanism = made(4, 3, 1, randomizer)
     values, rng = np.array([[0.0], [1.0], [2.0], [0.0]]), np.random.default_rng(seed)
