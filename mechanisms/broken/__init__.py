@@ -37,9 +37,8 @@ _ORDER = (
 GAUSSIAN: tuple[Mutant, ...] = tuple(_MADE[name] for name in _ORDER)
 """The known-wrong variants with Gaussian noise and a claim of mu-GDP, in the order of the sources."""
 
-ALL: tuple[Wrong, ...] = (
-    *(*GAUSSIAN, _MADE["D1"], *counters.ALL, *laplace.ALL, *selection.ALL, *keys.ALL, *shuffled.ALL),
-)
+_OTHERS: tuple[Wrong, ...] = (*counters.ALL, *laplace.ALL, *selection.ALL, *keys.ALL, *shuffled.ALL)
+ALL: tuple[Wrong, ...] = (*GAUSSIAN, _MADE["D1"], *_OTHERS)
 """Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), and the others: epsilon-DP,
 those of keys and of shuffled reports (epsilon, delta)-DP.
 """

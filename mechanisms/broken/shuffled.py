@@ -132,7 +132,8 @@ class OrderedReports(StructuredMechanism):
         """The responses of everybody: shape (trials, d)."""
         chances = self._shuffled.response_chances(self._shuffled.embed(dataset)).cumsum(axis=1)
         uniform = rng.random((trials, self.dim))
-        return np.minimum((uniform[:, :, None] > chances).sum(axis=2), OPTIONS - 1).astype(float)
+        values: Array = np.minimum((uniform[:, :, None] > chances).sum(axis=2), OPTIONS - 1).astype(float)
+        return values
 
     def _worst(self) -> WorstPair:
         here, there = np.zeros((self.dim, 1)), np.zeros((self.dim, 1))

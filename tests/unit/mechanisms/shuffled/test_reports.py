@@ -160,7 +160,10 @@ def test_wrong_bounds_are_below_a_pair_that_is_written_out(wrong: str) -> None:
         assert truth > attained_event(5, response_of_crowd(4, Fraction(1), 2), level).delta()
 
 
-@pytest.mark.parametrize(("people", "options", "local", "level"), [(10_000, 4, 1, "0.034"), (10_000, 3, 2, "0.12")])
+@pytest.mark.parametrize(
+    ("people", "options", "local", "level"),
+    [(10_000, 4, 1, "0.034"), (10_000, 3, 2, "0.12"), (20_000, 10, 3, "0.39")],  # of the last delta is about 1e-30
+)
 def test_both_sides_are_within_a_thousandth_of_each_other(people: int, options: int, local: int, level: str) -> None:
     mechanism, epsilon = made(people, options, local), Fraction(level)
     above = mechanism.largest_delta(epsilon)
@@ -199,11 +202,6 @@ def test_extreme_arguments_are_decided(randomizer: RandomizerName, people: int, 
     known = known_epsilon(mechanism, Fraction(1, 10**6))
     assert 0 <= known.lower <= known.upper <= float(local)
     assert certify(mechanism, f"eps={local}").status is Status.CERTIFIED
-
-
-def test_a_delta_far_below_what_is_usual_is_as_close() -> None:
-    known = known_epsilon(made(20_000, 10, 3), Fraction(1, 10**30))
-    assert known.upper < known.lower * 1.001
 
 
 @pytest.mark.parametrize("randomizer", RANDOMIZERS)
