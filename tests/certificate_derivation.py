@@ -992,6 +992,17 @@ def secure_sum(g: Given) -> Found:
     return Found(noise, {"set": "one whole number replaced", "at most": f"{reach}"}, said).bound()
 
 
+def shuffled_reports(g: Given) -> Found:
+    g.only(SWAP)
+    kinds = "randomized-response symmetric-unary-encoding optimised-unary-encoding local-hashing subset-selection"
+    report = {"law": "shuffled reports", "people": f"{g.count('people', 2)}"}
+    report["randomizer"] = g.one_of("randomizer", f"{kinds} hadamard-response")
+    report["values"], report["epsilon"] = f"{g.count('options', 2)}", f"{g.number('local_epsilon')}"
+    order = "the order of the reports is uniform, and nothing else tells whose a report is"
+    said = ["the record is one of the values", order, REAL]
+    return Found(report, {"set": "one value replaced by another"}, said).bound()
+
+
 def broken(g: Given) -> Found:
     if g.one_of("stated", "cube nothing") == "nothing":
         noise = {"law": "not stated", "coordinates": f"{g.count('dim')}"}
@@ -1029,6 +1040,7 @@ MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "local-hashing": local("hashes"),
     "number-report": number_report,
     "rappor": rappor,
+    "shuffled-reports": shuffled_reports,
     "subset-selection": local("subset"),
     "unary-encoding": local("bits"),
     "partition-selection": partition_selection,

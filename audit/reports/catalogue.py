@@ -38,6 +38,7 @@ GROUPS: Final = {
     "keys": "Keys that nobody knows beforehand",
     "local": "One person's report",
     "sums": "Sums of many parties",
+    "shuffled": "Reports in random order",
 }
 """Headings by the room of a mechanism."""
 

@@ -4,8 +4,9 @@ An auditor that cannot tell these from the correct mechanisms is worth nothing, 
 runs over `ALL`. Each file has a table of them; functions make families with a parameter. Notation of the
 formulas: d queries, r = sqrt d, j* = (d + r)/2; the correct variances are vz = (d + r)/(4 mu^2) and
 ve = (r + 1)/(4 mu^2). Several entries are private in some dimensions (M16 at perfect squares, M1c at d = 1), so a test
-set should include dimensions such as 2, 3 and 5. True values: Lebeda 2024, checked over all vertices for d <= 8. The
-counters, what selects or responds, and keys have a notation of their own (`counters`, `selection`, `keys`).
+set should include dimensions such as 2, 3 and 5. True values: Lebeda 2024, checked over all vertices for d <= 8.
+Counters, what selects or responds, keys and shuffled reports have a notation of their own (`counters`, `selection`,
+`keys`, `shuffled`).
 """
 
 from __future__ import annotations
@@ -14,10 +15,17 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.broken import correlated, counters, keys, laplace, queries, selection
+from dpverdict.mechanisms.broken import correlated, counters, keys, laplace, queries, selection, shuffled
 from dpverdict.mechanisms.broken.mutant import Mutant
 
-Wrong: TypeAlias = Mutant | counters.CountingMutant | laplace.LaplaceMutant | selection.SelectionMutant | keys.KeyMutant
+Wrong: TypeAlias = (
+    Mutant
+    | counters.CountingMutant
+    | laplace.LaplaceMutant
+    | selection.SelectionMutant
+    | keys.KeyMutant
+    | shuffled.ShuffleMutant
+)
 """A known-wrong variant: it has a name, a title, a source, a formula, the names of its parameters, and ``make``."""
 
 _MADE = {mutant.name: mutant for mutant in (*correlated.ALL, *queries.ALL)}
@@ -29,9 +37,10 @@ _ORDER = (
 GAUSSIAN: tuple[Mutant, ...] = tuple(_MADE[name] for name in _ORDER)
 """The known-wrong variants with Gaussian noise and a claim of mu-GDP, in the order of the sources."""
 
-ALL: tuple[Wrong, ...] = (*GAUSSIAN, _MADE["D1"], *counters.ALL, *laplace.ALL, *selection.ALL, *keys.ALL)
+_OTHERS: tuple[Wrong, ...] = (*counters.ALL, *laplace.ALL, *selection.ALL, *keys.ALL, *shuffled.ALL)
+ALL: tuple[Wrong, ...] = (*GAUSSIAN, _MADE["D1"], *_OTHERS)
 """Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), and the others: epsilon-DP,
-those of keys (epsilon, delta)-DP.
+those of keys and of shuffled reports (epsilon, delta)-DP.
 """
 
 

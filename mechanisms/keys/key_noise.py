@@ -42,6 +42,15 @@ class Chances:
     released: ExponentialSum
     withheld: ExponentialSum
 
+    def of_any(self, number: int, *, up: bool) -> Chances:
+        """The chance that one of so many keys is released, rounded up or down by a share of 2^-255."""
+        if number == 1:
+            return self
+        with precision(_BITS):
+            chance = -(number * self.withheld_ball().log()).expm1()
+            found = rounded(chance, up)
+        return Chances(released=ExponentialSum.of(found), withheld=ExponentialSum.of(1 - found))
+
     def loss(self) -> PrivacyLoss:
         """That of a key which one dataset has and the other has not, in the direction from the former."""
         if not self.released.terms:

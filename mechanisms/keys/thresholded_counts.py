@@ -229,7 +229,7 @@ class ThresholdedCounts(StatisticMechanism):
         """At every epsilon the worst division of the keys; and all new and all old ones together, which composes."""
         _, most = self.chances
         moved = self._moved(self.keys * (2 if self.replaces_user else 1))
-        new = compose_counted([(most.loss(), self.keys)])
+        new = most.of_any(self.keys, up=True).loss()
         both_ways = compose(new, new.reversed()) if self.replaces_user else new
         why = (
             "a key that one user has alone is released with a chance that grows with the contribution; of a key that "
@@ -311,14 +311,13 @@ class ThresholdedCounts(StatisticMechanism):
 
     def loss_of(self, division: KeysOfUsers) -> PrivacyLoss:
         """That of a pair with large counts of old keys, with the chance of a new key from below."""
-        new = self.chances[0].loss()
-        return compose_counted(
-            [
-                (self._moved(division.both), 1),
-                *([(new, division.here)] if division.here else []),
-                *([(new.reversed(), division.there)] if division.there else []),
-            ]
-        )
+        least, _ = self.chances
+        parts = [self._moved(division.both)]
+        if division.here:
+            parts.append(least.of_any(division.here, up=False).loss())
+        if division.there:
+            parts.append(least.of_any(division.there, up=False).loss().reversed())
+        return compose(*parts)
 
     def describe_division(self, division: KeysOfUsers) -> str:
         """The users that differ, in words."""

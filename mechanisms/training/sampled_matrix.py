@@ -186,7 +186,7 @@ class SampledMatrixMechanism(GradientMechanism, StatisticMechanism):
     """
 
     name = "sampled-matrix"
-    title = "noisy prefix sums by a matrix, of sampled batches"
+    title = "prefix sums by a matrix, of sampled batches"
     source: str = "Choquette-Choo et al. 2024"
     noise: SampledSteps
     parameters: ClassVar[tuple[Parameter, ...]] = (

@@ -93,6 +93,7 @@ MECHANISMS: Final[Mapping[str, Callable[[Parameters], WorstPair]]] = {
     "report-noisy-max": other_noise.noisy_max,
     "sampled-matrix": streams.sampled_matrix,
     "secure-sum": other_noise.secure_sum,
+    "shuffled-reports": other_noise.shuffled_reports,
     "standard-gaussian": gaussian_queries.standard,
     "subset-selection": lambda given: other_noise.local(given, "subset"),
     "thresholded-counts": other_noise.thresholded_counts,

@@ -270,3 +270,17 @@ def secure_sum(given: Parameters) -> WorstPair:
             "each party that is counted adds an independent share of the law that is stated",
         ),
     )
+
+
+def shuffled_reports(given: Parameters) -> WorstPair:
+    given.under(REPLACE)
+    names = ("randomized-response", "symmetric-unary-encoding", "optimised-unary-encoding")
+    report = {
+        "law": "shuffled reports",
+        "people": str(given.whole("people", 2)),
+        "randomizer": given.word("randomizer", *names, "local-hashing", "subset-selection", "hadamard-response"),
+        "values": str(given.whole("options", 2)),
+        "epsilon": str(given.fraction("local_epsilon")),
+    }
+    order = "the order of the reports is uniform, and nothing else tells whose a report is"
+    return not_derived(report, _TWO_VALUES, (_ONE_VALUE, order, REAL))

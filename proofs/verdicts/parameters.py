@@ -231,6 +231,7 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "report-noisy-max": lambda mechanism: {"noise": mechanism.noise_name} | _selection(mechanism),
     "sampled-matrix": _sampled_matrix,
     "secure-sum": _secure_sum,
+    "shuffled-reports": _attributes("people", "randomizer", "options", "local_epsilon"),
     "standard-gaussian": _attributes("dim", "scale"),
     "subset-selection": _local("options", "subset"),
     "thresholded-counts": _thresholded,

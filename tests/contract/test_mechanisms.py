@@ -52,6 +52,7 @@ from dpverdict.mechanisms.keys.partition_selection import PartitionSelection
 from dpverdict.mechanisms.keys.thresholded_counts import ThresholdedCounts
 from dpverdict.mechanisms.local.randomizer import LocalRandomizer
 from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
+from dpverdict.mechanisms.shuffled.reports import ShuffledReports
 from dpverdict.mechanisms.sums.secure_sum import SecureSum
 from dpverdict.mechanisms.training.sampled_matrix import SampledMatrixMechanism
 
@@ -167,7 +168,7 @@ def stated(mechanism: Any) -> Array:
 
 FEW_OUTCOMES = (
     *(AboveThreshold, Selection, RandomizedResponse, GeometricMechanism, ThresholdedCounts, PartitionSelection),
-    *(LocalRandomizer, SecureSum),
+    *(LocalRandomizer, ShuffledReports, SecureSum),
 )
 
 
@@ -346,6 +347,16 @@ def reports_fall_into_regions_as_often_as_stated(mechanism: Any, original: Local
         assert (np.abs(seen - chances) <= SIX * np.sqrt(chances * (1 - chances) / N) + SIX**2 / N).all()
 
 
+def responses_are_as_often_as_stated(mechanism: Any, original: ShuffledReports, dataset: Array, seed: int) -> None:
+    released = mechanism.release_many(dataset, N, np.random.default_rng([seed, 1]))
+    chances = original.response_chances(original.embed(dataset))
+    mean, variance = chances.sum(axis=0), (chances * (1 - chances)).sum(axis=0)
+    assert released.shape == (N, original.options)
+    assert (released.sum(axis=1) == original.people).all()
+    assert (np.abs(released.mean(axis=0) - mean) <= SIX * np.sqrt(variance / N)).all()
+    np.testing.assert_allclose(released.var(axis=0), variance, rtol=SIX * math.sqrt(2 / N))
+
+
 def keys_are_released_as_often_as_stated(mechanism: Any, case: Case, seed: int) -> None:
     released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
     original: Any = case.make()
@@ -358,6 +369,9 @@ def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed:
     original = case.make()
     if isinstance(original, LocalRandomizer):
         reports_fall_into_regions_as_often_as_stated(mechanism, original, seed)
+        return
+    if isinstance(original, ShuffledReports):
+        responses_are_as_often_as_stated(mechanism, original, case.dataset, seed)
         return
     if hasattr(original, "release_chances"):
         keys_are_released_as_often_as_stated(mechanism, case, seed)

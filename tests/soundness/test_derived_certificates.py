@@ -40,6 +40,7 @@ WORDS = {
 NUMBERS_ONLY = {
     *("rank1-gaussian", "thresholded-counts", "partition-selection", "unary-encoding", "rappor", "local-hashing"),
     *("count-mean-sketch", "subset-selection", "hadamard-response", "number-report", "sampled-matrix", "secure-sum"),
+    "shuffled-reports",
 }
 """Mechanisms of which certificates state numbers that are only compared."""
 

@@ -80,6 +80,7 @@ ONLY_COMPARED = {
     ("number-report", ""),
     ("sampled-matrix", ""),
     ("secure-sum", ""),
+    ("shuffled-reports", ""),
 }
 """Whose numbers do not follow from the head: the line says so."""
 
