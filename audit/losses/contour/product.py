@@ -27,6 +27,7 @@ from typing import Final, final
 
 import numpy as np
 from flint import acb, arb
+from numpy.typing import NDArray
 
 from dpverdict.audit.losses.contour.integral import Contour, nearest
 from dpverdict.audit.losses.contour.moments import ContourPlan, Kind, MomentFunction
@@ -298,6 +299,6 @@ class ProductContour:
             low = int(places[first - 1]) + 1 if first else high
         return high
 
-    def _is_enough(self, centre: float, heights: Array, room: float) -> Array:
-        found: Array = self._product.log_beyond(centre, heights) - np.log(math.pi * heights) <= room
+    def _is_enough(self, centre: float, heights: Array, room: float) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = self._product.log_beyond(centre, heights) - np.log(math.pi * heights) <= room
         return found
