@@ -62,6 +62,7 @@ _LEAST_ACCURACY = 30  # bits, where a line for more would be too long
 _NOTHING = arb(2) ** -1100  # float64 ends before
 _TINY = -60.0  # of a logarithm: two steps are integrated to absolute errors
 _ATTEMPTS = 4
+_MOST_BITS = 1000  # of a contour of the other order
 _KEPT = 16
 _TERMS_OF_EXPONENTIAL = 500  # by time: terms of a contour for each exponential of a line of panels
 _FARTHEST = Fraction(10) ** 300  # of an epsilon, for choosing an exponent
@@ -154,9 +155,14 @@ class SampledSteps(BallLoss):
 
     @property
     def is_cheap(self) -> bool:
-        """Whether there is a contour for epsilon = 0: of at most `MOST_TERMS`, or on panels; or another way."""
+        """Whether a contour or panels reach epsilon = 0 in either order; or there is another way."""
         if self.steps == 2 and isinstance(self.step.pair, GaussianLoss):
             return True
+        return self._has_lines or self.reversed()._has_lines
+
+    @cached_property
+    def _has_lines(self) -> bool:
+        """Whether a contour of this order, or its panels, reach epsilon = 0."""
         wanted = _LEAST_ACCURACY + _GUARD
         return self._plan(0.0, wanted) is not None or self._line(0.0, wanted) is not None
 
@@ -202,13 +208,61 @@ class SampledSteps(BallLoss):
         return self._on_lines(epsilon, bits)
 
     def _on_lines(self, epsilon: Fraction, bits: int) -> arb:
-        """delta(epsilon) by the contour integral, for epsilon >= 0."""
-        for known in reversed(self._laid):
-            value = _value(known, epsilon)
+        """delta(epsilon) by the contour integral of either order, for epsilon >= 0."""
+        known = self._known(epsilon, bits)
+        if known is not None:
+            return known
+        plan = self._plan(float(epsilon), bits + _GUARD)
+        terms = math.inf if plan is None else self._terms(plan.step * plan.number, plan.number)
+        if terms > FEW_TERMS:
+            mirrored = self._mirrored(epsilon, bits, terms)
+            if mirrored is not None:
+                return mirrored
+        return self._on_own_lines(epsilon, bits)
+
+    def _known(self, epsilon: Fraction, bits: int) -> arb | None:
+        """What a line says that was laid before; None where none says it to so many bits."""
+        for laid in reversed(self._laid):
+            value = _value(laid, epsilon)
             if value.rel_accuracy_bits() >= bits:
                 return value
             if abs(value) < _NOTHING:
                 raise PrecisionExhausted("the integral", bits, "it is below every float64")
+        return None
+
+    def _mirrored(self, epsilon: Fraction, bits: int, terms: float) -> arb | None:
+        """delta(epsilon) by a contour of the other order; None if that takes as many terms, or too many bits.
+
+        delta(e) = 1 - exp(e) + exp(e) times the profile of the other order at -e: what cancels takes more bits. Where
+        nearly all steps have about the loss log(1 - q), the moments of add, of large negative exponents, fall with the
+        height where those of remove do not.
+        """
+        other = self.reversed()
+        with np.errstate(all="ignore"):
+            size = self._saddle(float(epsilon))[-1]
+        wanted = bits + _GUARD + math.ceil((float(epsilon) - size) / _LOG2)
+        for _ in range(_ATTEMPTS):
+            if wanted > _MOST_BITS:
+                return None
+            value = other._known(-epsilon, wanted)
+            if value is None:
+                plan = other._plan(-float(epsilon), wanted + _GUARD)
+                if plan is None or other._terms(plan.step * plan.number, plan.number) >= terms:
+                    return None
+                laid = Contour(other._order, plan)
+                other._laid = [*other._laid[1 - _KEPT :], laid]
+                value = laid.value(Kind.PROFILE, -epsilon)
+            with precision(wanted + _BOUND_BITS):
+                growth = ball(epsilon).exp()
+                own = 1 - growth + growth * value
+            missing = bits - own.rel_accuracy_bits()
+            if missing <= 0:
+                return own
+            wanted += max(min(missing, 2 * bits), 8)
+        return None
+
+    def _on_own_lines(self, epsilon: Fraction, bits: int) -> arb:
+        """delta(epsilon) by lines of this order, for epsilon >= 0, where those that are laid do not tell."""
         wanted = bits + _GUARD
         for attempt in range(_ATTEMPTS):
             laid = self._lay(float(epsilon), wanted, panels_first=attempt > 0)
@@ -363,6 +417,8 @@ class SampledSteps(BallLoss):
         found = self._enclosed(epsilon)
         if found.rel_accuracy_bits() >= _ON_A_LATTICE or not found.upper() > _SMALLEST:
             return found
+        if not self._has_lines and epsilon > 0 and self._lattice is not None:  # which found it
+            return self._lattice.closer(epsilon, found)
         if self._lattice is not None:
             with suppress(InvalidValue, PrecisionExhausted):  # it gets too long
                 if epsilon <= 0:
@@ -376,10 +432,15 @@ class SampledSteps(BallLoss):
         return certified_lattice(self.factors)
 
     def _enclosed(self, epsilon: Fraction) -> arb:
-        """A ball that contains delta(epsilon), less accurate where a line would be long; else, Chernoff's bound."""
+        """A ball that contains delta(epsilon), less accurate where a line would be long; else, Chernoff's bound.
+
+        Where no line of this order reaches even epsilon = 0, from a lattice.
+        """
         for bits in (ACCURACY, _LEAST_ACCURACY):
             with suppress(PrecisionExhausted):
                 return self.profile(epsilon, bits)
+        if not self._has_lines and epsilon >= 0 and self._lattice is not None:
+            return self._lattice.profile(epsilon, _LEAST_ACCURACY)
         one, size = self if epsilon >= 0 else self.reversed(), abs(epsilon)
         if not one._laid and (line := one._lay(0.0, _LEAST_ACCURACY, panels_first=False)) is not None:
             one._laid.append(line)

@@ -370,7 +370,7 @@ def test_the_ends_of_the_domains_have_values(loss: PrivacyLoss) -> None:
 
 def test_extreme_arguments_have_a_value_or_a_clear_error(loss: PrivacyLoss, request: pytest.FixtureRequest) -> None:
     """A value in its range, or `PrecisionExhausted`; nothing else, and never NaN."""
-    if isinstance(loss, SphericalLoss):
+    if loss is LOSSES["random direction"]:
         reason = "known defect: at the last levels below, integrals run out of precision where there is a value"
         request.applymarker(pytest.mark.xfail(raises=PrecisionExhausted, reason=reason))
     if loss is LOSSES["failure and noise"]:
@@ -488,10 +488,11 @@ def test_the_representation_names_the_class(loss: PrivacyLoss) -> None:
 def test_distributions_enclose_the_certified_profile(name: str) -> None:
     loss = LOSSES[name]
     pair = loss.to_pld(1e-4 if name == "gaussian, small" else 2.0**-5)
+    below, above = from_pld(pair.optimistic), from_pld(pair.pessimistic)  # whose masses dp_accounting sums up rounded
     for epsilon in (0.0, 2.0**-13, 0.3, 1.0):
         value = loss.certified_delta(epsilon)
-        assert pair.optimistic.get_delta_for_epsilon(epsilon) <= value.upper
-        assert value.lower <= pair.pessimistic.get_delta_for_epsilon(epsilon)
+        assert below.certified_delta(epsilon).lower <= value.upper
+        assert value.lower <= above.certified_delta(epsilon).upper
 
 
 @pytest.mark.parametrize("name", WITH_TAILS)

@@ -27,6 +27,7 @@ from typing import Final, final
 
 import numpy as np
 from flint import acb, arb
+from numpy.typing import NDArray
 
 from dpverdict.audit.losses.contour.integral import Contour, nearest
 from dpverdict.audit.losses.contour.moments import ContourPlan, Kind, MomentFunction
@@ -47,6 +48,9 @@ _CENTRES: Final = 96
 _CHERNOFF: Final = 3
 _SPARE: Final = 250.0  # by how much more than at the saddle the terms may cancel, as a logarithm
 _NUMBERS: Final = 200
+_LINES: Final = 24
+_STRIDES: Final = (4, 2, 1)  # through the lines
+_AT_ONCE: Final = 6  # heights
 _MOST_NODES: Final = 1 << 17
 _BOUND_BITS: Final = 96
 _FURTHEST: Final = Fraction(1 << 40)
@@ -240,19 +244,28 @@ class ProductContour:
             periods = np.maximum(to_right[np.arange(_CENTRES), right], (2 - aim) / centres)
             numbers = np.unique(np.geomspace(1, _MOST_NODES, _NUMBERS).round())
             eligible = np.flatnonzero((weighted <= weighted[best] + _SPARE) & np.isfinite(periods))
-            plans: list[tuple[float, int, int]] = []
-            for i in eligible[:: max(1, eligible.size // 24)].tolist():
-                tops = 2 * math.pi / periods[i] * numbers
-                centre, room = float(centres[i]), aim - float(heights[i])
-                working = bits + max(float(weighted[i]) - size, 0.0) / _LOG2
-                costs = partial(self._costs, centre, tops, numbers, working)
-                payable = bisect_right(range(tops.size), MOST_TERMS, key=costs)
-                first = self._first_enough(centre, tops[:payable], room)
-                if first is not None:
-                    plans.append((costs(first) * (1 + working / 256) ** 1.5, i, int(numbers[first]) + 1))
-        if not plans:
+            lines = eligible[:: max(1, eligible.size // _LINES)].tolist()
+            cheapest: tuple[float, int, int] | None = None
+            asked: set[int] = set()
+            for stride in _STRIDES:  # all of them coarsely, then those beside the cheapest
+                near = lines
+                if cheapest is not None:
+                    place = lines.index(cheapest[1])
+                    near = lines[max(place - stride, 0) : place + stride + 1]
+                for i in (i for i in near[::stride] if i not in asked):
+                    asked.add(i)
+                    tops = 2 * math.pi / periods[i] * numbers
+                    centre, room = float(centres[i]), aim - float(heights[i])
+                    working = bits + max(float(weighted[i]) - size, 0.0) / _LOG2
+                    costs, factor = partial(self._costs, centre, tops, numbers, working), (1 + working / 256) ** 1.5
+                    most = MOST_TERMS if cheapest is None else min(MOST_TERMS, cheapest[0] / factor)
+                    payable = bisect_right(range(tops.size), most, key=costs)
+                    first = self._first_enough(centre, tops[:payable], room)
+                    if first is not None:  # within what the cheapest costs
+                        cheapest = costs(first) * factor, i, int(numbers[first]) + 1
+        if cheapest is None:
             return None
-        _, i, number = min(plans)
+        _, i, number = cheapest
         cancelled = max(float(weighted[i]) - aim, 0.0) / _LOG2
         counts = sum(count for _, count in self._product.parts)
         guard = 24 + math.log2(number + 2) + math.log2(counts) + math.log2(2 + abs(float(heights[i])))
@@ -271,9 +284,21 @@ class ProductContour:
         return self._product.terms(centre, float(tops[k]), int(numbers[k]) + 1, bits)
 
     def _first_enough(self, centre: float, tops: Array, room: float) -> int | None:
-        """The first of some heights that increase beyond which at most exp(room) of M(centre) is left out, about."""
-        for asked in (tops[-1:], tops):  # mostly the last one tells
-            enough = np.flatnonzero(self._product.log_beyond(centre, asked) - np.log(math.pi * asked) <= room)
-            if not enough.size:
-                return None
-        return int(enough[0])
+        """The first of some heights that increase beyond which at most exp(room) of M(centre) is left out, about.
+
+        What is left out falls with the height: the last height tells mostly, and few at a time tell the first.
+        """
+        low, high = 0, tops.size - 1
+        if high < 0 or not self._is_enough(centre, tops[-1:], room)[0]:
+            return None
+        while low < high:
+            places = np.unique(np.linspace(low, high, _AT_ONCE + 2).astype(int))[:-1]
+            enough = np.flatnonzero(self._is_enough(centre, tops[places], room))
+            first = int(enough[0]) if enough.size else places.size
+            high = int(places[first]) if enough.size else high
+            low = int(places[first - 1]) + 1 if first else high
+        return high
+
+    def _is_enough(self, centre: float, heights: Array, room: float) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = self._product.log_beyond(centre, heights) - np.log(math.pi * heights) <= room
+        return found

@@ -245,3 +245,16 @@ def test_where_no_line_reaches_the_slopes_an_event_on_a_lattice_shows_delta(monk
     shown = losses[50].known_event(level).delta_lower(level)
     assert 0.999 * true.lower < shown <= true.upper
     assert not losses[51].known_event(level).delta_lower(level) <= true.upper
+
+
+def test_rare_steps_of_little_noise_are_known_by_the_other_order():
+    """Where the line of remove would be too long; a profile of one step more is not the same."""
+    known, more = (poisson_sampled(GaussianLoss("3.98"), "5.18e-5", number) for number in (6231, 6232))
+    lattice = BoundedLoss([(known.remove.step, 6231)], halvings=0)
+    for level in (0, "0.5"):
+        close, wide = known.remove.certified_delta(level), lattice.certified_delta(level)
+        assert close.upper - close.lower < 1e-9 * close.upper
+        assert wide.lower <= close.upper
+        assert close.lower <= wide.upper
+        assert more.remove.certified_delta(level).lower > close.upper
+    assert known.add.certified_delta(0).contains(known.remove.certified_delta(0).lower)
