@@ -27,9 +27,10 @@ integral of phi exp((W/2 + i V/2) log g+ + (W/2 - i V/2) log g-), analytic, and 
 pi/2, at most exp(a^2/2) S with the angle (a + b) mu in place of a mu, because arg g(u + i y) grows with y.
 
 **Several moves.** Where the record moves the sum by k mu with probability q p_k, k >= 1, sum of p_k = 1, g is the
-mixture 1 - q + q sum over k of p_k exp(k mu z - k^2 mu^2/2). With K the largest k its terms at z + i y lie in the sector of
-angles [0, K mu y]: all of the above holds with the angle K mu y in place of mu y, and with K mu in place of mu where a
-growth of g is bounded; that arg g grows is (d/dy) arg g = Re(sum k T_k/sum T_k) >= 0 for terms T_k in a quarter plane.
+mixture 1 - q + q sum over k of p_k exp(k mu z - k^2 mu^2/2). With K the largest k its terms at z + i y lie in the
+sector of angles [0, K mu y]: all of the above holds with the angle K mu y in place of mu y, and with K mu in place of
+mu where a growth of g is bounded. That arg g grows is (d/dy) arg g = mu Re(sum k T_k/sum T_k) >= 0 for terms T_k in a
+quarter plane.
 
 **Laplace noise** of shift s: under Q, L = -s with probability 1/2, s with probability exp(-s)/2, and a density
 exp(-(l + s)/2)/4 in between. The density is integrated by the Gauss-Legendre rule, with the error bound
