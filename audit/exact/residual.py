@@ -15,7 +15,7 @@ from dpverdict.audit.exact.verdict import Witness
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.errors import DpverdictError
-from dpverdict.mechanisms.core.bounds import Bounds, TailEvents
+from dpverdict.mechanisms.core.bounds import Bounds, MuBound, TailEvents
 from dpverdict.mechanisms.core.guarantees import GaussianDP, Guarantee
 from dpverdict.numerics.roots import bisected, doubled
 from dpverdict.numerics.text import rounded_text
@@ -30,7 +30,8 @@ _ASIDE: Final = 1.02
 def add_residual_guarantee(claim: Guarantee, bounds: Bounds, witness: Witness) -> Witness:
     """A witness against a claim of mu, which also says the least mu that is kept, and what is left of the claim.
 
-    Only where the least mu is known exactly, from the far tail; any other witness as it is.
+    Only where the far tail shows a mu below which none is kept; any other witness as it is. Where what holds of every
+    pair is a larger mu, the least one is between the two.
     """
     tail = next((entry for entry in bounds.below if isinstance(entry, TailEvents)), None)
     if tail is None or not isinstance(claim, GaussianDP):
@@ -38,7 +39,10 @@ def add_residual_guarantee(claim: Guarantee, bounds: Bounds, witness: Witness) -
     least = rounded_text(math.sqrt(tail.mu_squared), 6)
     found = None if bounds.dominating is None else kept_down_to(bounds.dominating.loss, claim.mu)
     aside = "" if found is None else f"; where delta is above {rounded_text(found, 3)}, {claim.describe()} holds"
-    said = f"{witness.statement}; the least mu that is kept is {least}, that {tail.source}{aside}"
+    kept = f"the least mu that is kept is {least}, that {tail.source}"
+    if any(isinstance(entry, MuBound) and entry.mu_squared > tail.mu_squared for entry in bounds.above):
+        kept = f"no mu below {least} is kept, as the far tail shows"
+    said = f"{witness.statement}; {kept}{aside}"
     return replace(witness, statement=said)
 
 

@@ -26,6 +26,12 @@ That is an integral of one positive function, by the same rule: with g+ = g(u + 
 integral of phi exp((W/2 + i V/2) log g+ + (W/2 - i V/2) log g-), analytic, and in the strip |Im z| <= a, (a + b) mu <=
 pi/2, at most exp(a^2/2) S with the angle (a + b) mu in place of a mu, because arg g(u + i y) grows with y.
 
+**Several moves.** Where the record moves the sum by k mu with probability q p_k, k >= 1, sum of p_k = 1, g is the
+mixture 1 - q + q sum over k of p_k exp(k mu z - k^2 mu^2/2). With K the largest k its terms at z + i y lie in the
+sector of angles [0, K mu y]: all of the above holds with the angle K mu y in place of mu y, and with K mu in place of
+mu where a growth of g is bounded. That arg g grows is (d/dy) arg g = mu Re(sum k T_k/sum T_k) >= 0 for terms T_k in a
+quarter plane.
+
 **Laplace noise** of shift s: under Q, L = -s with probability 1/2, s with probability exp(-s)/2, and a density
 exp(-(l + s)/2)/4 in between. The density is integrated by the Gauss-Legendre rule, with the error bound
 (64/15) B r^(-2n)/(1 - r^-2) on [-1, 1] where the integrand is at most B inside the ellipse of parameter r (Trefethen
@@ -40,7 +46,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from flint import acb, acb_mat, arb
@@ -140,6 +146,11 @@ def sums_of_exponentials(
     return list(table[:number])
 
 
+def _log(probability: Fraction) -> float:
+    """Of one that is 0 in float64 as well."""
+    return math.log(probability.numerator) - math.log(probability.denominator)
+
+
 def _middle(k: int) -> arb:
     return arb(2 * k + 1) / 2
 
@@ -181,19 +192,25 @@ class Exponentials:
 
 @final
 class GaussianMoments(StepMoments):
-    """The moments of a sampled Gaussian step, of GDP parameter mu."""
+    """The moments of a sampled Gaussian step, of GDP parameter mu.
 
-    __slots__ = ("_ends", "_mu", "_mu_float", "_u", "_z")
+    Args:
+        mu: the distance of the two laws in standard deviations.
+        rate: the probability q that the record takes part.
+        moves: how many times as far it moves the sum, k, each with its probability p_k given that it takes part.
+    """
+
+    __slots__ = ("_ends", "_moves", "_mu", "_mu_float", "_top", "_z")
     rate: Fraction
     losses: Array
     log_weights: Array
 
-    def __init__(self, mu: Real, rate: Fraction) -> None:
-        self._mu, self._mu_float, self.rate = mu, mu.nearest(), rate
-        m = self._mu_float
-        step = min(0.1, 0.4 / m)
+    def __init__(self, mu: Real, rate: Fraction, moves: Sequence[tuple[Fraction, int]] = ((Fraction(1), 1),)) -> None:
+        self._mu, self._mu_float, self.rate, self._moves = mu, mu.nearest(), rate, tuple(moves)
+        self._top = max(k for _, k in moves)
+        step = min(0.1, 0.4 / self._steepest)
         z = np.arange(-_REACH, _REACH + _LARGEST_TILT, step)
-        self._z, self._u = z, m * z - m * m / 2
+        self._z = z
         self.losses = self._losses_at(z)
         self.log_weights = -z * z / 2 + math.log(step / math.sqrt(2 * math.pi))
         self._ends = -self._inside(-1.0), self._inside(1.0)
@@ -208,9 +225,38 @@ class GaussianMoments(StepMoments):
         """The same of W < 0."""
         return self._ends[0]
 
+    @property
+    def _steepest(self) -> float:
+        """K mu, in float64."""
+        return self._top * self._mu_float
+
+    @property
+    def _steepest_ball(self) -> arb:
+        return self._top * self._mu.ball()
+
+    def _log_moved(self, z: Any) -> Any:
+        """log of the sum of p_k exp(k mu z - k^2 mu^2/2) in float64, for real z."""
+        m = self._mu_float
+        found: Any = np.asarray(z)
+        if self._top == 1:
+            return m * found - m * m / 2
+        return np.logaddexp.reduce([_log(p) + k * m * found - (k * m) ** 2 / 2 for p, k in self._moves], axis=0)
+
+    def _moved(self, z: Any) -> Any:
+        """The sum of p_k exp(k mu z - k^2 mu^2/2), less 1, at a ball."""
+        mu = self._mu.ball()
+        total = z * 0
+        for p, k in self._moves:
+            total += ball(p) * (k * mu * z - (k * mu) ** 2 / 2).expm1()
+        return total
+
+    def _log_ball(self, z: Any) -> Any:
+        """log g at a ball, real or complex."""
+        return (ball(self.rate) * self._moved(z)).log1p()
+
     def _losses_at(self, z: Array | float) -> Array:
         """log g at z, in float64."""
-        q, u = float(self.rate), self._mu_float * np.asarray(z) - self._mu_float**2 / 2
+        q, u = float(self.rate), self._log_moved(z)
         far = u + math.log(q) + np.log1p((1 - q) / q * np.exp(-np.maximum(u, 0.0)))
         found: Array = np.where(u > 30, far, np.log1p(q * np.expm1(np.minimum(u, 30.0))))
         return found
@@ -223,7 +269,7 @@ class GaussianMoments(StepMoments):
         for exponent in exponents.tolist():
             heights = self.log_weights + sign * exponent * self.losses
             mode = int(heights.argmax())
-            beyond = np.arange(_LARGEST_TILT, max(sign * exponent * self._mu_float, _LARGEST_TILT) + 20, 0.5)
+            beyond = np.arange(_LARGEST_TILT, max(sign * exponent * self._steepest, _LARGEST_TILT) + 20, 0.5)
             far = sign * exponent * self._losses_at(beyond) - beyond**2 / 2
             if not first < mode < last or far.max() > heights[mode] - _NEGLIGIBLE:
                 break
@@ -234,6 +280,9 @@ class GaussianMoments(StepMoments):
         """The likeliest of 1, 2, 4, ... equal losses: each is that of a z, of density phi(z) and likelihood ratio g."""
         numbers = np.unique(np.append(2.0 ** np.arange(math.log2(steps)), steps))
         share = epsilon / numbers
+        if self._top > 1:
+            places = np.interp(share, self.losses, self._z)
+            return min(float((epsilon - numbers * places**2 / 2).max()), 0.0)
         places = (share + np.log1p(-np.expm1(-share) * (1 - float(self.rate)) / float(self.rate))) / self._mu_float
         return min(float((epsilon - numbers * (places + self._mu_float / 2) ** 2 / 2).max()), 0.0)
 
@@ -243,16 +292,19 @@ class GaussianMoments(StepMoments):
 
     def _widest(self) -> float:
         """The largest b by which a line is shifted."""
-        return min(1.5 / self._mu_float, 3.0)
+        return min(1.5 / self._steepest, 3.0)
 
     def _shifts(self) -> Array:
-        found: Array = np.geomspace(0.004, 0.9 * math.pi / 2 / self._mu_float, _SHIFTS)
+        found: Array = np.geomspace(0.004, 0.9 * math.pi / 2 / self._steepest, _SHIFTS)
         return found
 
     def _log_shifted(self, exponent: float, shift: float, heights: Array) -> Array:
         q, m = float(self.rate), self._mu_float
-        growth = q * np.exp(np.minimum(self._u, 600))
-        real, imaginary = 1 - q + growth * math.cos(shift * m), growth * math.sin(shift * m)
+        real, imaginary = np.full_like(self._z, 1 - q), np.zeros_like(self._z)
+        for p, k in self._moves:
+            growth = q * np.exp(np.minimum(_log(p) + k * m * self._z - (k * m) ** 2 / 2, 600))
+            real += growth * math.cos(shift * k * m)
+            imaginary += growth * math.sin(shift * k * m)
         base = self.log_weights + exponent * np.log(np.hypot(real, imaginary)) + shift**2 / 2
         keep = base > base.max() - _DEEP
         table = base[keep] - heights[:, None] * np.arctan2(imaginary, real)[keep]
@@ -272,7 +324,7 @@ class GaussianMoments(StepMoments):
 
         The bound is one for |g|^W on every line shifted by at most pi/2 in u.
         """
-        w, m = float(exponent), self._mu_float
+        w, m = float(exponent), self._steepest
         tilt, floor = max(w, 0.0), min(w, 0.0) * math.log1p(-float(self.rate))
         aim = float(self.estimates(np.array([w]))[0][0]) - bits * math.log(2)
         last = tilt * m + 1 + math.sqrt(2 * max(floor - aim, 0.0))
@@ -281,11 +333,11 @@ class GaussianMoments(StepMoments):
         low, high = math.sqrt(2 * max(floor - aim, 1.0)), 1.0
         if above.size:  # all of them are far enough where the estimate is too small, as at the largest exponents
             high = float(places[min(above[-1] + 1, len(places) - 1)])
-        k, mu, rate = arb(spacing), self._mu.ball(), ball(self.rate)
+        k, rate = arb(spacing), ball(self.rate)
         points = [k * j for j in range(-math.ceil(low / spacing), math.ceil(high / spacing) + 1)]
 
         def largest(z: arb) -> arb:
-            return (exponent * (_log_g(rate, mu * z - mu * mu / 2) if exponent >= 0 else (-rate).log1p())).exp()
+            return (exponent * (self._log_ball(z) if exponent >= 0 else (-rate).log1p())).exp()
 
         def density(z: arb) -> arb:
             return (-z * z / 2).exp() / (2 * arb.pi()).sqrt()
@@ -299,27 +351,26 @@ class GaussianMoments(StepMoments):
                 length /= 2
             rest += density(begin) * largest(begin + length) * (length + k)
             begin += length
-        gap = begin - exponent.max(arb(0)) * mu
+        gap = begin - exponent.max(arb(0)) * self._steepest_ball
         rest += density(begin) * largest(begin) * (k + 1 / gap)
         return points, rest.upper() if gap > 0 else arb("inf")
 
     def _grid(self, exponent: arb, spacing: float, bits: float) -> tuple[list[arb], list[arb], arb]:
         """Losses log g and weights phi(z) k of the rule, and a bound on what is left out of it, with g^W."""
         points, rest = self._reach(exponent, spacing, bits)
-        mu, rate = self._mu.ball(), ball(self.rate)
         scale = arb(spacing) / (2 * arb.pi()).sqrt()
-        losses = [_log_g(rate, mu * z - mu * mu / 2) for z in points]
+        losses = [self._log_ball(z) for z in points]
         weights = [scale * (-z * z / 2).exp() for z in points]
         return losses, weights, rest
 
     def exponentials(self, exponent: arb, bits: int, steps: int) -> Exponentials:
         """N(v) = (1 - q)^-(W + i v) M(W + i v) as a sum of exponentials, to ``bits`` bits relative to M(W), v >= 0.
 
-        The rule of the line shifted by i b, b mu < pi/2, in the strip of half-width b: see
+        The rule of the line shifted by i b, b K mu < pi/2, in the strip of half-width b: see
         `dpverdict.audit.sampling.panels`. The moduli add up to exp(b^2/2) times too much, which is what limits b
         where the sum is raised to the power of ``steps``.
         """
-        w, m = float(exponent), self._mu_float
+        w, m = float(exponent), self._steepest
         shifts = np.geomspace(0.01, 1.0, 60) * min(self._widest(), math.sqrt(24 / steps))
         need = bits * math.log(2) + 2 * shifts**2 + self._log_slack(w, 2 * shifts * m)
         spacings = 2 * math.pi * shifts / need
@@ -331,12 +382,14 @@ class GaussianMoments(StepMoments):
         scale, odds = arb(spacing) / (2 * arb.pi()).sqrt(), rate / (1 - rate)
         found, coefficients = [], []
         for z in points:
-            growth = acb(mu * z - mu * mu / 2, mu * b).exp() * odds
-            found.append(growth.log1p())
+            growth = acb(0)
+            for p, k in self._moves:
+                growth += ball(p) * acb(k * mu * z - (k * mu) ** 2 / 2, k * mu * b).exp()
+            found.append((growth * odds).log1p())
             coefficients.append(scale * (acb(b * b - z * z, -2 * z * b) / 2 + exponent * found[-1]).exp())
         s = (-2 * arb.pi() * b / arb(spacing)).exp()
         own = self.real(exponent)
-        alias = 2 * (2 * b * b).exp() * self._slack(exponent, 2 * b * mu, own) * s / (1 - s)
+        alias = 2 * (2 * b * b).exp() * self._slack(exponent, 2 * b * self._steepest_ball, own) * s / (1 - s)
         unit = (-exponent * (-rate).log1p()).exp()
         error, largest = (alias + rest * excess) * unit, own * unit
         return Exponentials(found, coefficients, error.upper(), largest.upper())
@@ -362,7 +415,7 @@ class GaussianMoments(StepMoments):
 
     def _spacing(self, exponent: float, bits: float, shift: float = 0.0) -> tuple[float, float]:
         """The half-width a of the strip, and the step k that makes the alias 2^-bits of M(W)."""
-        m = self._mu_float
+        m = self._steepest
         widths = np.linspace(0.05, 1.0, 40) * (math.pi / 2 / m * (1 - 1e-9) - shift)
         need = bits * math.log(2) + widths**2 / 2 + self._log_slack(exponent, (widths + shift) * m)
         rates = need / widths
@@ -371,8 +424,8 @@ class GaussianMoments(StepMoments):
 
     def _alias(self, exponent: arb, own: arb, width: float, spacing: float, shift: float = 0.0) -> arb:
         """A bound on the alias, where ``own`` is M(W) or a bound on it."""
-        a, mu = arb(width), self._mu.ball()
-        angle = (a + arb(shift)) * mu
+        a = arb(width)
+        angle = (a + arb(shift)) * self._steepest_ball
         assert angle <= arb.pi() / 2
         growth = (a * a / 2).exp() * self._slack(exponent, angle, own)
         return 2 * growth * (-2 * arb.pi() * a / arb(spacing)).exp() / -(-2 * arb.pi() * a / arb(spacing)).expm1()
@@ -411,15 +464,11 @@ class GaussianMoments(StepMoments):
         with precision(_BOUND_BITS):
             own = self.real(exponent)
             width, spacing = self._spacing(float(exponent), bits, b)
-            losses, weights, rest = self._grid(exponent, spacing, bits)
-            mu, rate = self._mu.ball(), ball(self.rate)
-            angle = arb(b) * mu
-            cosine, sine = angle.cos(), angle.sin()
-            total = arb(0)
-            for x, w in zip(losses, weights, strict=True):
-                growth = x.exp() - (1 - rate)  # q e^u
-                value = acb(1 - rate + growth * cosine, growth * sine).log()
-                total += w * (exponent * value.real - height * value.imag).exp()
+            points, rest = self._reach(exponent, spacing, bits)
+            scale, total = arb(spacing) / (2 * arb.pi()).sqrt(), arb(0)
+            for z in points:
+                value = self._log_ball(acb(z, arb(b)))
+                total += scale * (exponent * value.real - height * value.imag - z * z / 2).exp()
             total += rest + self._alias(exponent, own, width, spacing, b)
             return (total * (arb(b) * arb(b) / 2).exp()).upper().min(own.upper())
 

@@ -74,7 +74,8 @@ _CENTRES = 96
 _LEFT_OF_SADDLE = 4.0  # as a logarithm: few exponentials are needed where the exponent is small
 _SPARE = 250.0  # by how much more than at the saddle the terms may cancel, as a logarithm
 _BOUND_BITS = 96
-_NO_DELTA = Fraction(1, 10**30)  # the profile of an epsilon where the search for a level ends
+_NO_PART = Fraction(1, 1 << 20)  # of alpha, the profile where the search for a level ends
+_BESIDE = 0.25  # of an epsilon: how near another one is for which a line was too long
 
 
 @final
@@ -137,7 +138,7 @@ class SampledSteps(BallLoss):
         moments: those of one step.
     """
 
-    __slots__ = ("__dict__", "_edge", "_laid", "_moments", "_order", "_other", "step", "steps")
+    __slots__ = ("__dict__", "_edge", "_laid", "_moments", "_order", "_other", "_refused", "step", "steps")
     step: SampledStep
     steps: int
 
@@ -147,6 +148,7 @@ class SampledSteps(BallLoss):
         self._order = _Order(moments, steps, step.order)
         self._edge = _largest_loss(step, steps)
         self._laid: list[Contour | PanelLine] = []
+        self._refused: list[tuple[float, int]] = []
 
     @property
     def factors(self) -> tuple[tuple[PrivacyLoss, int], ...]:
@@ -263,10 +265,11 @@ class SampledSteps(BallLoss):
 
     def _on_own_lines(self, epsilon: Fraction, bits: int) -> arb:
         """delta(epsilon) by lines of this order, for epsilon >= 0, where those that are laid do not tell."""
-        wanted = bits + _GUARD
+        wanted, place = bits + _GUARD, float(epsilon)
         for attempt in range(_ATTEMPTS):
-            laid = self._lay(float(epsilon), wanted, panels_first=attempt > 0)
+            laid = None if self._is_too_long(place, wanted) else self._lay(place, wanted, panels_first=attempt > 0)
             if laid is None:
+                self._refused.append((place, wanted))
                 break
             self._laid = [*self._laid[1 - _KEPT :], laid]
             value = _value(laid, epsilon)
@@ -278,6 +281,10 @@ class SampledSteps(BallLoss):
             wanted += min(max(bits - accuracy, 4), 2 * bits + 60)
         remedy = "compose the losses of single steps by BoundedLoss: bounds from a lattice of losses"
         raise PrecisionExhausted("the integral", wanted, remedy)
+
+    def _is_too_long(self, epsilon: float, bits: int) -> bool:
+        """Whether a line for at most so many bits was too long next to an epsilon."""
+        return any(wanted <= bits and abs(place - epsilon) <= _BESIDE * epsilon for place, wanted in self._refused)
 
     def q_above(self, level: Fraction, bits: int) -> arb:
         """The probability of a loss above the level under the second law, to about half as many bits."""
@@ -432,7 +439,7 @@ class SampledSteps(BallLoss):
         return certified_lattice(self.factors)
 
     def _enclosed(self, epsilon: Fraction) -> arb:
-        """A ball that contains delta(epsilon), less accurate where a line would be long; else, Chernoff's bound.
+        """A ball that contains delta(epsilon), less accurate where a line would be long; else, between bounds.
 
         Where no line of this order reaches even epsilon = 0, from a lattice.
         """
@@ -445,8 +452,10 @@ class SampledSteps(BallLoss):
         if not one._laid and (line := one._lay(0.0, _LEAST_ACCURACY, panels_first=False)) is not None:
             one._laid.append(line)
         with precision(_BOUND_BITS):
-            bounds = [one.delta_at_most(size), *(_value(laid, size).upper() for laid in one._laid), arb(1)]
-            far = arb(0).union(functools.reduce(arb.min, bounds))
+            known = [_value(laid, size) for laid in one._laid]
+            least = functools.reduce(arb.max, [value.lower() for value in known], arb(0))
+            most = functools.reduce(arb.min, [value.upper() for value in known], one.delta_at_most(size).min(arb(1)))
+            far = least.union(most)
             return far if epsilon >= 0 else -(-ball(size)).expm1() + (-ball(size)).exp() * far
 
     def _log_delta_balls(self, epsilons: Sequence[Exact]) -> list[arb]:
@@ -465,7 +474,8 @@ class SampledSteps(BallLoss):
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
             return arb(1 - alpha.numerator)
-        return beta_between(self._enclosed, alpha, first_within(self.delta_at_most, _NO_DELTA))
+        # the best level has delta(level - 1) >= (1 - 1/e) alpha exp(level)
+        return beta_between(self._enclosed, alpha, first_within(self.delta_at_most, alpha * _NO_PART))
 
     def _renyi_ball(self, order: Fraction) -> arb:
         if order == 1:

@@ -18,6 +18,7 @@ from dpverdict.audit.exact.worst_case import WorstCase, worst_case
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.balls import Enclosure
 from dpverdict.errors import DpverdictError, InvalidValue
+from dpverdict.mechanisms.core.bounds import TailEvents
 from dpverdict.mechanisms.core.guarantees import (
     ApproximateDP,
     GaussianDP,
@@ -75,7 +76,19 @@ def _head(mechanism: StructuredMechanism, claim: Guarantee, worst: WorstCase, ve
             conclusion(mechanism.name, parameters, relation, head["claim"], at) == verdict.status.name
         ):
             return head | ({} if at is None else {"level": at})
-    return head | {"numbers": _numbers(claim, worst, verdict)}
+    return head | {"numbers": _far_out(mechanism, claim, verdict) or _numbers(claim, worst, verdict)}
+
+
+def _far_out(mechanism: StructuredMechanism, claim: Guarantee, verdict: Verdict) -> Json | None:
+    """mu^2 of the far tail, where a claim of mu is refuted by numbers that are too small for float64."""
+    shown = verdict.witness
+    if not isinstance(claim, GaussianDP) or shown is None or shown.value.lower > shown.bound.upper:
+        return None
+    for entry in mechanism.below():
+        if isinstance(entry, TailEvents) and entry.mu_squared > claim.mu**2:
+            square = str(Fraction(entry.mu_squared))
+            return {"quantity": "mu^2", "at": "0", "attained": [square, square]}
+    return None
 
 
 def _level(claim: Guarantee, worst: WorstCase) -> str | None:

@@ -27,21 +27,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import comb
 from typing import Final, final
 
 from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.mixtures.fixed_size import repeated_in_batches, replaced_in_one_step
-from dpverdict.audit.sampling.mixtures.loss import GaussianMixtureLoss, mixture_of_gaussians
+from dpverdict.audit.sampling.mixtures.loss import GaussianMixtureLoss
 from dpverdict.audit.sampling.mixtures.told import RareDisclosure, ToldLoss
-from dpverdict.balls import Exact
+from dpverdict.audit.sampling.moments import GaussianMoments
+from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.audit.sampling.steps import SampledSteps
+from dpverdict.balls import Exact, Real
 from dpverdict.checks import check_positive, check_whole
 
 RARE: Final = Fraction(1, 1 << 50)
 """The probability of a cut, in all steps together, at most."""
 _FINE: Final = 1 << 200
+_AT_0: Final = ((Fraction(1), Fraction(0)),)
 
 
 @final
@@ -104,17 +110,29 @@ def drawn_removed(
     number = check_whole(steps, "steps", least=1, remedy="say how often a batch is drawn")
     known, cut = batches.multiplicities(number)
 
-    def of(weights: list[Fraction]) -> AddRemoveLoss:
-        moves = [(weight, Fraction(2 * k)) for k, weight in enumerate(weights)]
-        found = compose_counted([(mixture_of_gaussians(noise_multiplier=s, weights=moves), number)])
-        assert isinstance(found, AddRemoveLoss)
-        return found
-
-    attained = of([*known[:-1], known[-1] + cut])
+    attained = _drawn_again([*known[:-1], known[-1] + cut], s, number)
     if not cut:
         return attained, attained
-    kept = of([weight / (1 - cut) for weight in known])
+    kept = _drawn_again([weight / (1 - cut) for weight in known], s, number)
     return AddRemoveLoss(remove=_told(kept.remove, cut * number), add=_told(kept.add, cut * number)), attained
+
+
+def _drawn_again(weights: list[Fraction], s: Fraction, steps: int) -> AddRemoveLoss:
+    """Steps of the pair of a record that takes the places of k others with these probabilities, in both orders."""
+    present = sum(weights[1:], Fraction(0))
+    if present == 1:
+        remove: PrivacyLoss = GaussianMixtureLoss([(weight, 2 * k / s) for k, weight in enumerate(weights)], _AT_0)
+    else:
+        given = [(weight / present, k) for k, weight in enumerate(weights) if k and weight]
+        inside = GaussianMixtureLoss([(share, 2 * k / s) for share, k in given], _AT_0)
+        remove = SampledStep(inside, present, Direction.REMOVE, partial(_repeated, 2 / s, given))
+    both = [compose_counted([(one, steps)]) for one in (remove, remove.reversed())]
+    return AddRemoveLoss(remove=both[0], add=both[1])
+
+
+def _repeated(mu: Fraction, given: list[tuple[Fraction, int]], step: SampledStep, steps: int) -> PrivacyLoss | None:
+    found = SampledSteps(step, steps, GaussianMoments(Real.of(mu), step.sampling_probability, given))
+    return found if found.is_cheap else None
 
 
 def drawn_replaced(*, noise_multiplier: Exact, batches: DrawnAgain, steps: int = 1) -> PrivacyLoss:

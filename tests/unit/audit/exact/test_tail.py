@@ -161,3 +161,14 @@ def test_the_least_mu_falls_with_the_noise_and_doubles_with_a_replacement():
     assert replace(spaces, noise_multiplier=Fraction(2)).mu_squared == 10
     assert run("shuffle", REPLACED).half_spaces.mu_squared == 16
     assert spaces.against(parse_guarantee("eps=1, delta=1e-5")) is None
+
+
+def test_a_replaced_record_of_large_batches_has_two_bounds_on_mu_and_not_one():
+    """With a rate above 1/2 the far tail shows sqrt(T)/s, and known batches keep 2 sqrt(T)/s."""
+    training = DPSGD(noise_multiplier=1, rate="0.75", steps=10, sampling="poisson", adjacency=REPLACED)
+    refuted = certify(training, GaussianDP(4))
+    assert refuted.status is Status.REFUTED
+    assert refuted.witness is not None
+    assert "no mu below 3.16228 is kept" in refuted.witness.statement
+    assert "least mu" not in refuted.witness.statement
+    assert certify(training, GaussianDP("6.4")).status is Status.CERTIFIED

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.contour.product import ProductContour
+from dpverdict.audit.sampling.mixtures.loss import mixture_of_gaussians
+from dpverdict.audit.sampling.mixtures.moments import MixtureMoments
 from dpverdict.audit.sampling.mixtures.told import RareDisclosure
 from dpverdict.audit.sampling.mixtures.with_replacement import (
     RARE,
@@ -75,3 +78,21 @@ def test_what_is_disclosed_rarely_is_in_every_curve():
     assert loss.beta(0.9) == 0
     assert loss.renyi(2) == math.inf
     assert loss.advantage() == pytest.approx(loss.delta(0), rel=1e-12)
+
+
+def test_many_steps_on_a_line_are_those_of_the_mixtures_by_another_integral():
+    """Of sizes 0 to 5 times 2/s, by moments of several moves, and by those of any mixture."""
+    batches, s = DrawnAgain(size=20, records=6000), Fraction(2)
+    _, attained = drawn_removed(noise_multiplier=s, batches=batches, steps=100)
+    known, cut = batches.multiplicities(100)
+    weights = [(w, Fraction(2 * k)) for k, w in enumerate([*known[:-1], known[-1] + cut])]
+    other = mixture_of_gaussians(noise_multiplier=s, weights=weights)
+    for order in ("remove", "add"):
+        one = getattr(other, order)
+        moments = MixtureMoments(one.first, one.second)
+        found = ProductContour([(moments, 100)]).value(Fraction(1, 20), 30)
+        mine = getattr(attained, order).certified_delta("0.05")
+        assert mine.lower <= float(found.upper())
+        assert mine.upper >= float(found.lower())
+        assert mine.upper - mine.lower < 1e-9 * mine.upper
+    assert attained.add.certified_delta(1).upper == 0

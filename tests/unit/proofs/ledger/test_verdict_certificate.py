@@ -91,3 +91,17 @@ def test_the_command_writes_it_and_check_reads_it(tmp_path: Path) -> None:
     text = path.read_text()
     path.write_text(text.replace('"<="', '">="', 1))
     assert main(["check", str(path), "--quiet"]) == 1
+
+
+def test_a_mu_that_numbers_below_float64_refute_is_written_by_the_far_tail() -> None:
+    """mu^2 = 10 is attained far out, where delta is below 1e-308; a claim of 3.1 is below its root."""
+    options = {"noise_multiplier": "1", "rate": "0.1", "steps": "10", "sampling": "poisson"}
+    mechanism, _ = find_white_box("dp-sgd", options | {"adjacency": "replace-one"})
+    document = json.loads(sealed(verdict_certificate(mechanism, parse_guarantee("mu=3.1"))))
+    assert document["verdict"]["concluded"] == "REFUTED"
+    assert document["verdict"]["numbers"] == {"quantity": "mu^2", "at": "0", "attained": ["10", "10"]}
+    recheck(document)
+    independent["check"](document)
+    document["verdict"]["numbers"]["attained"] = ["9", "9"]
+    with pytest.raises(CertificateRefused):
+        recheck(json.loads(sealed({key: value for key, value in document.items() if key != "seal"})))
