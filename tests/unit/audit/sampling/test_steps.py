@@ -231,6 +231,7 @@ def test_an_epsilon_that_is_not_known_to_be_large_enough_is_not_answered(monkeyp
         run.epsilon("1e-5")
 
 
+@pytest.mark.slow
 def test_where_no_line_reaches_the_slopes_an_event_on_a_lattice_shows_delta(monkeypatch):
     """Its two probabilities show a little less than delta, which is known here; those of one step more show more."""
 
