@@ -143,6 +143,8 @@ class ThresholdOfTrueCounts(StructuredMechanism):
 
     adjacency: NeighboringRelation = ADD_OR_REMOVE_ONE
     claim: ApproximateDP
+    dim: int
+    assumptions: tuple[str, ...]
 
     def __init__(self, keys: int, epsilon: Fraction, delta: Fraction) -> None:
         self.dim, self.claim = keys, ApproximateDP(epsilon=epsilon, delta=delta)

@@ -113,6 +113,9 @@ class OrderedReports(StructuredMechanism):
     """The responses of d people, in their order: H1. Each is as private as one response alone, and no more."""
 
     adjacency: NeighboringRelation = REPLACE_ONE
+    dim: int
+    claim: ApproximateDP
+    assumptions: tuple[str, ...]
 
     def __init__(self, people: int, local: Fraction, claim: ApproximateDP) -> None:
         self.dim, self.claim = people, claim

@@ -95,6 +95,11 @@ class PartitionSelection(StatisticMechanism):
     )
     example = "--keys 1 --epsilon 1 --delta 1e-3"
     noise: KeyCoins
+    keys: int
+    dim: int
+    key_epsilon: Fraction
+    key_delta: Fraction
+    assumptions: tuple[str, ...]
     claim: ApproximateDP
 
     def __init__(self, *, keys: int, epsilon: Exact, delta: Exact, dim: int | None = None) -> None:

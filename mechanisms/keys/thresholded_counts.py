@@ -111,6 +111,13 @@ class ThresholdedCounts(StatisticMechanism):
     example = "--keys 2 --noise laplace --scale 2 --threshold 9 --epsilon 1 --delta 0.02 --adjacency add-or-remove-one"
     scaled_by: ClassVar[str | None] = "threshold"
     noise: KeyNoise
+    keys: int
+    per_key: int
+    threshold: Fraction
+    replaces_user: bool
+    dim: int
+    adjacency: NeighboringRelation
+    assumptions: tuple[str, ...]
     claim: ApproximateDP
 
     def __init__(

@@ -46,6 +46,8 @@ class LocalHashing(CategoricalRandomizer):
         Parameter("hashes", "G", "To how many numbers values are hashed; exp(epsilon) + 1 if not given.", whole),
     )
     example = "--options 4 --epsilon 1"
+    hashes: int
+    truthful: float
 
     def __init__(self, *, options: int, epsilon: Exact, hashes: int | None = None) -> None:
         budget = self._set(options, epsilon, size=options + 1)
@@ -114,6 +116,8 @@ class CountMeanSketch(CategoricalRandomizer):
         Parameter("width", "M", "To how many numbers values are hashed.", whole),
     )
     example = "--options 3 --epsilon 2 --width 4"
+    width: int
+    kept: float
 
     def __init__(self, *, options: int, epsilon: Exact, width: int) -> None:
         self.width = check_whole(width, "width", least=2, most=MOST_HASHES, remedy="hash to at least two numbers")

@@ -50,6 +50,9 @@ class NumberReport(LocalRandomizer):
     source = "Wang, Xiao, Yang and others 2019, Algorithms 1 and 2"
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("pieces", "|".join(PIECES), "The law of the report."),)
     example = "--epsilon 1 --pieces hybrid"
+    noise: Report
+    root: float
+    assumptions: tuple[str, ...]
     worst_description: ClassVar[str] = "the number 1 replaced by the number -1"
     why_worst: ClassVar[str] = (
         "the chances of two values, and the overlap of the likely intervals, change with the distance of two numbers; "

@@ -71,6 +71,8 @@ class LocalRandomizer(StatisticMechanism):
     adjacency: NeighboringRelation = REPLACE_ONE
     noise: Report
     claim: PureDP
+    dim: int
+    assumptions: tuple[str, ...]
     worst_description: ClassVar[str] = "the value 0 replaced by the value 1"
     why_worst: ClassVar[str] = "the law is the same for every two values, but for the names of outcomes"
 
@@ -188,6 +190,8 @@ class CategoricalRandomizer(LocalRandomizer):
 
     parameters: ClassVar[tuple[Parameter, ...]] = (OPTIONS,)
     options: int
+    noise: Report
+    assumptions: tuple[str, ...]
 
     def _set(
         self, options: int, epsilon: Exact, size: int | None = None, assumptions: tuple[str, ...] = ()

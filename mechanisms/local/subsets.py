@@ -42,6 +42,8 @@ class SubsetSelection(CategoricalRandomizer):
         Parameter("subset", "W", "How many values are reported; K/(exp(epsilon) + 1) if not given.", whole),
     )
     example = "--options 6 --epsilon 1"
+    subset: int
+    included: float
 
     def __init__(self, *, options: int, epsilon: Exact, subset: int | None = None) -> None:
         budget = self._set(options, epsilon)
@@ -110,6 +112,8 @@ class HadamardResponse(CategoricalRandomizer):
     title = "a column of a Hadamard matrix, by one's row"
     source = "Acharya, Sun and Zhang 2019, section 4"
     example = "--options 5 --epsilon 1"
+    columns: int
+    likely: float
 
     def __init__(self, *, options: int, epsilon: Exact) -> None:
         budget = self._set(options, epsilon, size=1)

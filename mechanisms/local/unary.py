@@ -58,6 +58,8 @@ class UnaryEncoding(CategoricalRandomizer):
         Parameter("bits", "|".join(BITS), "How the chances of the bits are chosen."),
     )
     example = "--options 4 --epsilon 1 --bits optimised"
+    chances: tuple[float, float]
+    bits: Bits
 
     def __init__(self, *, options: int, epsilon: Exact, bits: Bits) -> None:
         budget = self._set(options, epsilon)
@@ -140,6 +142,11 @@ class Rappor(CategoricalRandomizer):
         Parameter("reports", "N", "How often the same value is reported; 1 if not given.", whole),
     )
     example = "--options 3 --epsilon 1.2 --flip 0.5 --report-zero 0.5 --report-one 0.75"
+    hashes: int
+    reports: int
+    flip: Fraction
+    report_zero: Fraction
+    report_one: Fraction
     why_worst: ClassVar[str] = "the law is the same for every two values, but for the names of their bits"
 
     def __init__(

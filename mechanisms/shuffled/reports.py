@@ -143,6 +143,11 @@ class ShuffledReports(StatisticMechanism):
     example = "--people 20 --randomizer randomized-response --options 3 --local-epsilon 1 --epsilon 0.8 --delta 0.01"
     noise: Shuffler
     claim: ApproximateDP
+    dim: int
+    people: int
+    options: int
+    local_epsilon: Fraction
+    assumptions: tuple[str, ...]
     local: RandomizedResponse | LocalRandomizer
 
     def __init__(

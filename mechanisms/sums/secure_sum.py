@@ -118,6 +118,12 @@ class SecureSum(StatisticMechanism):
     example = "--parties 10 --noise skellam --variance 2 --dropouts 2 --epsilon 1 --delta 1e-4"
     noise: SharedNoiseOfParties
     claim: ApproximateDP
+    dim: int
+    parties: int
+    dropouts: int
+    reach: int
+    modulus: int
+    assumptions: tuple[str, ...]
 
     def __init__(
         self,

@@ -209,6 +209,8 @@ class SampledMatrixMechanism(GradientMechanism, StatisticMechanism):
     strategy: Strategy
     sampling: StepSampling
     claim: GaussianDP
+    separation: int
+    rate: Fraction
     assumptions: tuple[str, ...]
 
     def __init__(

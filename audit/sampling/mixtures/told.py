@@ -163,6 +163,8 @@ class RareDisclosure(BallLoss):
     """
 
     __slots__ = ("inside", "probability")
+    inside: PrivacyLoss
+    probability: Fraction
 
     def __init__(self, inside: PrivacyLoss, probability: Fraction) -> None:
         if not 0 < probability < 1:
