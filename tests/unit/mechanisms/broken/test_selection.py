@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from dpverdict.audit.distinguishing.fixed_size import distinguish
 from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import neighbour_loss, worst_case
@@ -88,3 +89,10 @@ def test_arguments_out_of_range_are_refused() -> None:
     for dim, epsilon in ((0, 1), (1, 1), (2, 0), (True, 1)):
         with pytest.raises(InvalidValue):
             any_by_name("X1").make(dim, epsilon)
+
+
+@pytest.mark.parametrize("name", ["U1", "U2", "U3"])
+def test_twenty_thousand_reports_refute_a_wrong_randomiser(name: str, seed: int) -> None:
+    made = any_by_name(name).make(3, 1)
+    found = distinguish(made, worst_case(made).pair, made.claim, error_probability=1e-6, samples=20_000, seed=seed)
+    assert found.refuted
