@@ -166,9 +166,9 @@ class LocalRandomizer(StatisticMechanism):
         here, there = (Fraction(float(self.embed(side)[0])) for side in (pair.dataset, pair.neighbour))
         found = self.regions(here, there)
         weights = np.array([[_float(region.p), _float(region.q)] for region in found])
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # a region may be empty under one law, or both
             logs = np.log(weights / weights.sum(axis=0))
-        ratios = np.clip(np.nan_to_num(logs[:, 0] - logs[:, 1], nan=0.0), -1e6, 1e6)
+            ratios = np.clip(np.nan_to_num(logs[:, 0] - logs[:, 1], nan=0.0), -1e6, 1e6)
 
         def score(released: Array) -> Array:
             scores: Array = ratios[self.region_of(released, here, there)]
