@@ -25,7 +25,7 @@ from dpverdict.numerics.exponential_sums import ExponentialSum
 LONGEST_MOVE: Final = 256
 """The longest move whose loss is computed: it takes as many values, and one more."""
 
-MOST_VALUES: Final = 256
+MOST_VALUES: Final = 64
 """The largest number of values of the loss of many draws that are multiplied out, less one."""
 
 

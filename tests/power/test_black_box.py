@@ -81,6 +81,16 @@ HALF: dict[Case, int] = {
     ("Q1", (3, 1)): 125,
     ("Q2", (3, 1)): 8000,
     ("Q3", (3, 1)): 125,
+    ("U1", (3, 1)): 500,
+    ("U2", (3, 1)): 8000,
+    ("U3", (3, 1)): 500,
+    ("P1", (5, 1, "0.01")): 2000,
+    ("P2", (3, 1, "0.01")): 1000,
+    ("P3", (1, 1, "0.005")): 8000,
+    ("P4", (1, 1, "0.01")): 125,
+    ("P5", (5, 1, "0.01")): 2000,
+    ("H1", (10, 1, "0.02")): 1000,
+    ("H2", (10, 1, "0.02")): 16_000,
 }
 """(variant, parameters): releases per dataset from which half of the audits refute (24 seeds, a grid of ratio 1.4)."""
 BUDGETS: dict[Case, int] = {case: 4 * half for case, half in HALF.items()}
@@ -91,7 +101,7 @@ PRIVATE_BUT_WRONG = {"T9"}
 """Its counts are biased, and exactly as private as claimed: there is nothing to refute."""
 
 
-RARE = {"A3", "A4"}
+RARE = {"A3", "A4", "H3"}
 """Refuted exactly by an event that is too rare for these budgets: its probability is below 1 in 100."""
 
 

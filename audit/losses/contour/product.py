@@ -257,7 +257,8 @@ class ProductContour:
                     tops = 2 * math.pi / periods[i] * numbers
                     centre, room = float(centres[i]), aim - float(heights[i])
                     working = bits + max(float(weighted[i]) - size, 0.0) / _LOG2
-                    costs, factor = partial(self._costs, centre, tops, numbers, working), (1 + working / 256) ** 1.5
+                    costs = partial(self._costs, centre, tops, numbers, working)
+                    factor = np.float64(1 + working / 256) ** 1.5  # infinite where no line is payable
                     most = MOST_TERMS if cheapest is None else min(MOST_TERMS, cheapest[0] / factor)
                     payable = bisect_right(range(tops.size), most, key=costs)
                     first = self._first_enough(centre, tops[:payable], room)
