@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss, composers
 from dpverdict.audit.losses.bounded import BoundedLoss, Factor
-from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
+from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss, RandomisedResponseLoss
 from dpverdict.audit.losses.contour.kinds import ProductLoss, product_loss
 from dpverdict.audit.losses.contour.loss import ComposedLoss
 from dpverdict.audit.losses.contour.mixture import Mixture
@@ -22,6 +22,10 @@ from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.exponential_sums import ExponentialSum
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 MOST_PRODUCTS: Final = 1024
 FEW_OUTCOMES: Final = 64
@@ -33,6 +37,8 @@ FEW_SHIFTS_OF_A_CONTOUR: Final = 8  # each may take a second
 MOST_ATOMS: Final = 8192
 MOST_ATOMS_ON_A_LATTICE: Final = 2048
 """The largest number of a mixture in which discrete Gaussian noise has some: beside a closed form, or a lattice."""
+
+_FEW_RESPONSES: Final = 64  # of one rate, that are finite laws beside other losses
 
 _ATOM_BITS: Final = 96  # to which these are counted
 
@@ -210,6 +216,12 @@ def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
     known = [(factor, count) for factor, count in counted if isinstance(factor, PrivacyLoss)]
     if len(known) < len(counted):
         return BoundedLoss(counted)
+    if len(known) > 1:  # responses beside other losses are finite laws, whose atoms need no lattice
+        known = [
+            (_response(factor), count * factor.times) if _is_short(factor) else (factor, count)
+            for factor, count in known
+        ]
+        counted = [*known]
     if len(known) == 1:
         factor, count = known[0]
         own = factor if count == 1 else factor.repeated(count)
@@ -273,6 +285,16 @@ def _atoms(outcomes: int, discrete: Sequence[DiscreteGaussianLoss]) -> int | Non
     if any(group.variance > MOST_VARIANCE for loss in discrete for group in loss.groups):
         return None
     return outcomes * math.prod(number_of_atoms(loss.groups, _ATOM_BITS) for loss in discrete)
+
+
+def _is_short(factor: PrivacyLoss) -> TypeIs[RandomisedResponseLoss]:
+    return isinstance(factor, RandomisedResponseLoss) and 0 < factor.times <= _FEW_RESPONSES
+
+
+def _response(loss: RandomisedResponseLoss) -> FiniteLoss:
+    """One of the responses."""
+    truth, lie = ExponentialSum.exp(loss.rate), ExponentialSum.of(1)
+    return FiniteLoss.of_weights([truth, lie], [lie, truth])
 
 
 def _on_atoms(
