@@ -24,6 +24,7 @@ from dpverdict.numerics.arrays import Array
 
 _BITS: Final = 128
 _POINTS: Final = 16
+_LESS: Final = Fraction(31, 32)  # of an epsilon, at which the bound is looked at too
 _SPLITS: Final = 257
 _LEAST: Final = Fraction(1, 10**10)
 _TINY: Final = 1e-300
@@ -42,9 +43,17 @@ class ThroughAbsent:
     loss: AddRemoveLoss
 
     def delta_at_most(self, epsilon: Fraction) -> arb | None:
-        """A ball whose upper end delta(epsilon) does not exceed; None for epsilon < 0."""
+        """A ball whose upper end delta(epsilon) does not exceed; None for epsilon < 0.
+
+        The split is steered in float64, so that a smaller epsilon may have the smaller bound: delta does not grow.
+        """
         if epsilon < 0:
             return None
+        bounds = [self._at(epsilon), self._at(epsilon * _LESS)]
+        with precision(_BITS):
+            return arb.min(*bounds)
+
+    def _at(self, epsilon: Fraction) -> arb:
         a = Fraction(self._split(float(epsilon)))
         removed, added = self.loss.remove._delta_balls([a])[0], self.loss.add._delta_balls([epsilon - a])[0]  # pyright: ignore[reportPrivateUsage]
         with precision(_BITS):
