@@ -17,7 +17,7 @@ from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact
-from dpverdict.checks import check_array, check_dim, check_moderate, check_whole
+from dpverdict.checks import check_array, check_dim, check_moderate, check_whole, check_whole_entries
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
@@ -260,9 +260,7 @@ class GeometricMechanism(AdditiveMechanism):
     def check_records(self, dataset: ArrayLike) -> Array:
         """The records as float64 of shape (n, 1), whole numbers in [0, D]."""
         records = check_array(dataset, (1,), 0.0, float(self.sensitivity.reach))
-        wrong = records[records != np.floor(records)]
-        if wrong.size:
-            raise InvalidValue("dataset entry", float(wrong[0]), "a whole number", "count in whole units")
+        check_whole_entries(records, "count in whole units")
         return records
 
     def statistic(self, records: Array) -> Array:

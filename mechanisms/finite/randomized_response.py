@@ -16,7 +16,7 @@ from dpverdict.audit.losses.base import RANDOM_BITS, PrivacyLoss
 from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact, ball, precision, refine
-from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.checks import check_array, check_dim, check_positive, check_whole_entries
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import WorstPair
 from dpverdict.mechanisms.core.guarantees import PureDP
@@ -151,8 +151,7 @@ class RandomizedResponse(StatisticMechanism):
         if len(records) != 1:
             remedy = "run the mechanism once for every person"
             raise InvalidValue("dataset", f"{len(records)} records", "one record, of one person", remedy)
-        if not np.array_equal(records, np.floor(records)):
-            raise InvalidValue("dataset entry", float(records[0, 0]), "a whole number", "number the values from 0")
+        check_whole_entries(records, "number the values from 0")
         return records
 
     def _worst(self) -> WorstPair:

@@ -19,13 +19,14 @@ from dpverdict.audit.losses.closed_form import RandomisedResponseLoss, identical
 from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact, ball, precision
-from dpverdict.checks import check_array, check_dim, check_moderate, check_probability, check_whole
+from dpverdict.checks import check_array, check_dim, check_moderate, check_probability, check_whole, check_whole_entries
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, Below, DeltaBound, Dominating, NearbyPairs
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import Parameter, whole
+from dpverdict.mechanisms.keys.thresholded_counts import check_number_of_keys
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.exponential_sums import ExponentialSum
 from dpverdict.numerics.roots import as_fraction
@@ -209,12 +210,8 @@ class PartitionSelection(StatisticMechanism):
     def check_records(self, dataset: ArrayLike) -> Array:
         """The keys of the users as float64 of shape (n, N), 0 or 1, at most k of a row 1."""
         records = check_array(dataset, self.record_shape, 0.0, 1.0)
-        if (wrong := records[records != np.floor(records)]).size:
-            raise InvalidValue("dataset entry", float(wrong[0]), "0 or 1", "say whether a user has the key")
-        most = int(records.sum(axis=1).max(initial=0))
-        if most > self.keys:
-            remedy = "keep some keys of every user, chosen without looking at others"
-            raise InvalidValue("dataset", f"a user with {most} keys", f"at most keys={self.keys}", remedy)
+        check_whole_entries(records, "say whether a user has the key", "0 or 1")
+        check_number_of_keys(records, self.keys)
         return records
 
     def statistic(self, records: Array) -> Array:

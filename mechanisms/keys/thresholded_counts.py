@@ -17,7 +17,7 @@ from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.composition import compose, compose_counted
 from dpverdict.audit.losses.domains import EventBound
 from dpverdict.balls import Exact, ball, precision
-from dpverdict.checks import check_array, check_dim, check_moderate, check_whole
+from dpverdict.checks import check_array, check_dim, check_moderate, check_whole, check_whole_entries
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, Below, DeltaBound, Dominating, KnownEvent, NearbyPairs
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
@@ -394,12 +394,8 @@ class ThresholdedCounts(StatisticMechanism):
     def check_records(self, dataset: ArrayLike) -> Array:
         """The contributions as float64 of shape (n, N), whole numbers in [0, m], at most k of a row not 0."""
         records = check_array(dataset, self.record_shape, 0.0, float(self.per_key))
-        if (wrong := records[records != np.floor(records)]).size:
-            raise InvalidValue("dataset entry", float(wrong[0]), "a whole number", "count the records of a user")
-        most = int(np.count_nonzero(records, axis=1).max(initial=0))
-        if most > self.keys:
-            remedy = "keep some keys of every user, chosen without looking at others"
-            raise InvalidValue("dataset", f"a user with {most} keys", f"at most keys={self.keys}", remedy)
+        check_whole_entries(records, "count the records of a user")
+        check_number_of_keys(records, self.keys)
         return records
 
     def statistic(self, records: Array) -> Array:
@@ -445,6 +441,18 @@ class ThresholdedCounts(StatisticMechanism):
             "threshold": exact_text(self.threshold),
         }
         return StructuredMechanism.describe(self) | own
+
+
+def check_number_of_keys(records: Array, keys: int) -> None:
+    """Whether no user, a row, has more keys than so many.
+
+    Raises:
+        InvalidValue: one has.
+    """
+    most = int(np.count_nonzero(records, axis=1).max(initial=0))
+    if most > keys:
+        remedy = "keep some keys of every user, chosen without looking at others"
+        raise InvalidValue("dataset", f"a user with {most} keys", f"at most keys={keys}", remedy)
 
 
 def rounded_level(level: arb, *, up: bool) -> Fraction:

@@ -11,7 +11,7 @@ import numpy as np
 from dpverdict.balls import Exact, refine
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.parameters import Parameter
-from dpverdict.mechanisms.local.randomizer import LocalRandomizer, Region, Report
+from dpverdict.mechanisms.local.randomizer import LocalRandomizer, Region, Report, chance
 from dpverdict.numerics.arrays import Array, Integers
 from dpverdict.numerics.exponential_sums import ExponentialSum
 
@@ -118,9 +118,14 @@ class NumberReport(LocalRandomizer):
 
     def _likely(self, value: float) -> tuple[float, float]:
         """The likely interval of a number."""
-        c = (self.root + 1) / (self.root - 1)
+        c = self._end
         low = (c + 1) / 2 * value - (c - 1) / 2
         return low, low + c - 1
+
+    @property
+    def _end(self) -> float:
+        """C, the largest number in pieces."""
+        return (self.root + 1) / (self.root - 1)
 
     @property
     def _larger(self) -> float:
@@ -142,15 +147,14 @@ class NumberReport(LocalRandomizer):
         x, larger = float(value[0]), self._larger
         up = rng.random(trials) < 0.5 + x / (2 * larger)
         two = np.where(up, larger, -larger)
-        c = (self.root + 1) / (self.root - 1)
+        c = self._end
         low, high = self._likely(x)
         where = rng.random(trials)
         inside = low + where * (high - low)
         outside = -c + where * (c + 1)  # what is left of [-C, C], of length C + 1, as one interval
         outside = np.where(outside < low, outside, outside + (high - low))
         pieces = np.where(rng.random(trials) < self.root / (self.root + 1), inside, outside)
-        share = float(refine(self._share.ball, bits=60)) if self._share.terms else 0.0
-        taken = rng.random(trials) < share
+        taken = rng.random(trials) < chance(self._share, _ONE)
         return np.column_stack([np.where(taken, pieces, two), taken.astype(float)])
 
     def describe(self) -> dict[str, str]:

@@ -47,13 +47,13 @@ class Region(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The law of a report, given the value: what takes the place of noise."""
+    """The law of what is reported, given the values: what takes the place of noise."""
 
     size: int
     draw: Callable[[Array, int, np.random.Generator], Array]
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
-        """Reports about one value: shape (1,) -> (trials, m)."""
+        """Reports about n values: shape (n,) -> (trials, m)."""
         return self.draw(statistic, trials, rng)
 
     def covariance(self) -> dict[str, Fraction]:

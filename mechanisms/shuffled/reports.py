@@ -17,7 +17,7 @@ from dpverdict.audit.losses.base import REAL_ARITHMETIC, PrivacyLoss
 from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact, precision
-from dpverdict.checks import check_array, check_positive, check_whole
+from dpverdict.checks import check_array, check_positive, check_whole, check_whole_entries
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, DeltaBound, Dominating, KnownEvent, NearbyPairs
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
@@ -26,7 +26,7 @@ from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair
 from dpverdict.mechanisms.core.parameters import Parameter, whole
 from dpverdict.mechanisms.finite.randomized_response import RandomizedResponse
 from dpverdict.mechanisms.local.hashing import LocalHashing
-from dpverdict.mechanisms.local.randomizer import LARGEST_EPSILON, MOST_VALUES, OPTIONS, LocalRandomizer
+from dpverdict.mechanisms.local.randomizer import LARGEST_EPSILON, MOST_VALUES, OPTIONS, LocalRandomizer, Report
 from dpverdict.mechanisms.local.subsets import HadamardResponse, SubsetSelection
 from dpverdict.mechanisms.local.unary import UnaryEncoding
 from dpverdict.mechanisms.shuffled.labels import (
@@ -66,23 +66,6 @@ _RANDOMIZERS: Final[dict[RandomizerName, Callable[..., RandomizedResponse | Loca
 }
 RANDOMIZERS: Final[tuple[RandomizerName, ...]] = tuple(_RANDOMIZERS)
 _ZERO, _FIRST = Fraction(0), Fraction(1)  # the two values of the one person
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shuffler:
-    """The law of the shuffled reports, given the values: what takes the place of noise."""
-
-    size: int
-    draw: Callable[[Array, int, np.random.Generator], Array]
-
-    def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
-        """Shuffled reports about values: shape (n,) -> (trials, m)."""
-        return self.draw(statistic, trials, rng)
-
-    def covariance(self) -> dict[str, Fraction]:
-        """Empty: nothing is added."""
-        return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +124,7 @@ class ShuffledReports(StatisticMechanism):
         Parameter("delta", "X", "Delta that is claimed."),
     )
     example = "--people 20 --randomizer randomized-response --options 3 --local-epsilon 1 --epsilon 0.8 --delta 0.01"
-    noise: Shuffler
+    noise: Report
     claim: ApproximateDP
     dim: int
     people: int
@@ -173,7 +156,7 @@ class ShuffledReports(StatisticMechanism):
         self.local = _RANDOMIZERS[randomizer](options=self.options, epsilon=self.local_epsilon)
         self.claim = ApproximateDP(epsilon=epsilon, delta=delta)
         self.dim = self.people
-        self.noise = Shuffler(size=self.people, draw=self._draw)
+        self.noise = Report(size=self.people, draw=self._draw)
         self.assumptions = (
             "the record is one of the values",
             "the order of the reports is uniform, and nothing else tells whose a report is",
@@ -301,8 +284,7 @@ class ShuffledReports(StatisticMechanism):
     def check_records(self, dataset: ArrayLike) -> Array:
         """The values as float64 of shape (m, 1), whole numbers below k."""
         records = check_array(dataset, (1,), 0.0, float(self.options - 1))
-        if (wrong := records[records != np.floor(records)]).size:
-            raise InvalidValue("dataset entry", float(wrong[0]), "a whole number", "number the values from 0")
+        check_whole_entries(records, "number the values from 0")
         return records
 
     def statistic(self, records: Array) -> Array:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar, Final, final
 
 import numpy as np
@@ -19,7 +18,7 @@ from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact, ball, precision
-from dpverdict.checks import check_array, check_moderate, check_whole
+from dpverdict.checks import check_array, check_moderate, check_whole, check_whole_entries
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.bounds import Above, Below, DeltaBound, Dominating, KnownEvent
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
@@ -53,11 +52,8 @@ class SharedNoiseOfParties:
 
     def add(self, statistic: Array, trials: int, rng: np.random.Generator) -> Array:
         """Noisy sums: shape (1,) -> (trials, 1)."""
-        law = np.array([float(weight.mid()) for weight in self.shares.law()])
-        wide = (len(law) - 1) // 2
-        offset = self.shares.doubled_offset / 2
-        noise = rng.choice(np.arange(-wide, wide + 1) - offset, size=(trials, 1), p=law / law.sum())
-        noisy: Array = statistic + noise + offset
+        values, chances = self.shares.in_floats()
+        noisy: Array = statistic + rng.choice(values, size=(trials, 1), p=chances / chances.sum())
         return noisy % self.modulus if self.modulus else noisy
 
     def covariance(self) -> dict[str, Fraction]:
@@ -173,14 +169,11 @@ class SecureSum(StatisticMechanism):
 
     # what is known ----------------------------------------------------------------------------------------------------
 
-    @cached_property
-    def _law(self) -> list[arb]:
-        return self.noise.shares.law()
-
     def _pair_of_laws(self, move: int) -> tuple[list[arb], list[arb]]:
         """Of the sum moved by ``move``, and not moved, on the whole numbers that one of them takes."""
         zeros = [arb(0)] * move
-        return [*zeros, *self._law], [*self._law, *zeros]
+        law = self.noise.shares.law()
+        return [*zeros, *law], [*law, *zeros]
 
     def _bound(self, move: int) -> FiniteLoss:
         """A loss that dominates: masses rounded down, what is left of P infinitely telling, what is left of Q not.
@@ -232,7 +225,7 @@ class SecureSum(StatisticMechanism):
         """The laws of the moved sum and of the sum, by the number that is seen."""
         if move in self._seen:
             return self._seen[move]
-        first = (len(self._law) - 1) // 2
+        first = self.noise.shares.window()
         found: list[dict[int, arb]] = []
         with precision(BITS):
             for law in self._pair_of_laws(move):
@@ -280,8 +273,7 @@ class SecureSum(StatisticMechanism):
         if len(records) > self.parties:
             requirement = f"at most parties={self.parties} rows"
             raise InvalidValue("dataset", f"{len(records)} rows", requirement, "give one row for each party")
-        if (wrong := records[records != np.floor(records)]).size:
-            raise InvalidValue("dataset entry", float(wrong[0]), "a whole number", "count in whole units")
+        check_whole_entries(records, "count in whole units")
         return records
 
     def statistic(self, records: Array) -> Array:
@@ -291,20 +283,20 @@ class SecureSum(StatisticMechanism):
 
     def release_chances(self, dataset: ArrayLike) -> Array:
         """The chance that the sum is above 0, in float64: shape (1,)."""
-        law = np.array([float(weight.mid()) for weight in self._law])
-        at = np.arange(len(law)) - (len(law) - 1) // 2 + float(self.embed(dataset)[0])
-        return np.array([law[(at % self.modulus if self.modulus else at) > 0].sum()])
+        values, chances = self.noise.shares.in_floats()
+        sums = values + float(self.embed(dataset)[0])
+        return np.array([chances[(sums % self.modulus if self.modulus else sums) > 0].sum()])
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """The log-likelihood ratio of a sum, in float64; what neither dataset gives on the window has the ratio 0."""
-        law = np.array([float(weight.mid()) for weight in self._law])
-        first = (len(law) - 1) // 2
+        values, chances = self.noise.shares.in_floats()
 
         def table(side: Array) -> dict[int, float]:
             found: dict[int, float] = {}
-            for at, weight in enumerate(law.tolist()):
-                place = at - first + int(self.embed(side)[0])
-                place = place % self.modulus if self.modulus else place
+            sums = values + int(self.embed(side)[0])
+            for place, weight in zip(
+                (sums % self.modulus if self.modulus else sums).tolist(), chances.tolist(), strict=True
+            ):
                 found[place] = found.get(place, 0.0) + weight
             return found
 

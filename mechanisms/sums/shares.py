@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, final
 
+import numpy as np
 from flint import arb, arb_poly
 
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
+from dpverdict.numerics.arrays import Array
 
 ShareName: TypeAlias = Literal["skellam", "binomial", "discrete-gaussian", "geometric"]
 SHARES: Final[tuple[ShareName, ...]] = ("skellam", "binomial", "discrete-gaussian", "geometric")
@@ -71,7 +74,19 @@ class SumOfShares:
         return int(4 * self.size * self.present) % 2 if self.name == "binomial" else 0
 
     def law(self) -> list[arb]:
-        """P(Z = z) for z = -W, ..., W, at a precision of `BITS`; of an odd number of coins P(Z = z - 1/2)."""
+        """P(Z = z) for z = -W, ..., W, at a precision of `BITS`; of an odd number of coins P(Z = z - 1/2).
+
+        It is computed once, and not to be changed.
+        """
+        return _law_of(self)
+
+    def in_floats(self) -> tuple[Array, Array]:
+        """The numbers -W, ..., W and their chances, in float64."""
+        chances = np.array([float(weight.mid()) for weight in self.law()])
+        return np.arange(len(chances), dtype=np.float64) - (len(chances) - 1) // 2, chances
+
+    def compute_law(self) -> list[arb]:
+        """What `law` gives, anew."""
         wide = self.window()
         with precision(BITS):
             return {
@@ -128,6 +143,11 @@ class SumOfShares:
         rest = arb(0).union(a ** (2 * wide) / (1 - a))
         side = [scale * polynomial[2 * wide - z] + rest for z in range(wide + 1)]
         return [*side[:0:-1], *side]
+
+
+@functools.lru_cache(maxsize=16)
+def _law_of(shares: SumOfShares) -> list[arb]:
+    return shares.compute_law()
 
 
 def _product(one: list[arb], other: list[arb]) -> list[arb]:

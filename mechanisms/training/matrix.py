@@ -191,6 +191,13 @@ class ContributionSpace(QuadraticSpace):
         return self.strategy.squared_of(moved).times(1 / (self.norm * self.multiplier) ** 2)
 
 
+def prefix_sums(strategy: Strategy, noisy: Array) -> Array:
+    """From noisy C x, one coordinate after the other, to all prefix sums of x: shape (trials, d T) -> (trials, d T)."""
+    sums = np.cumsum(strategy.solve(noisy.reshape(-1, strategy.horizon)), axis=1)
+    found: Array = sums.reshape(noisy.shape)
+    return found
+
+
 def clipped_steps(contributions: Array, norm: Fraction) -> Array:
     """Contributions of shape (..., d), those of a larger l2 norm scaled to just below it."""
     most = float_below(norm)
@@ -334,9 +341,7 @@ class MatrixMechanism(GradientMechanism, AdditiveMechanism):
 
     def decode(self, noisy: Array) -> Array:
         """All noisy prefix sums: shape (trials, d T) -> (trials, d T), a coordinate after the other."""
-        sums = np.cumsum(self.strategy.solve(noisy.reshape(-1, self.steps)), axis=1)
-        found: Array = sums.reshape(len(noisy), self.dim * self.steps)
-        return found
+        return prefix_sums(self.strategy, noisy)
 
     def likelihood_score(self, pair: NeighbourPair) -> Callable[[Array], Array]:
         """The log-likelihood ratio of P against Q at prefix sums of shape (trials, d T)."""

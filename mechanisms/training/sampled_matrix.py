@@ -58,7 +58,7 @@ from dpverdict.mechanisms.streams.participation import Participation, sensitivit
 from dpverdict.mechanisms.streams.strategies import Strategy, Toeplitz, check_horizon
 from dpverdict.mechanisms.training.cyclic_poisson import CyclicPoissonLoss, cyclic_poisson_loss
 from dpverdict.mechanisms.training.gradients import LARGEST_ENTRY, NOISE_MULTIPLIER, STEPS, GradientMechanism
-from dpverdict.mechanisms.training.matrix import STRATEGY, StrategyName, clipped_steps, make_strategy
+from dpverdict.mechanisms.training.matrix import STRATEGY, StrategyName, clipped_steps, make_strategy, prefix_sums
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_above, float_below
 from dpverdict.numerics.text import exact_text
@@ -404,9 +404,7 @@ class SampledMatrixMechanism(GradientMechanism, StatisticMechanism):
 
     def decode(self, noisy: Array) -> Array:
         """All noisy prefix sums: shape (trials, d T) -> (trials, d T), a coordinate after the other."""
-        sums = np.cumsum(self.strategy.solve(noisy.reshape(-1, self.steps)), axis=1)
-        found: Array = sums.reshape(len(noisy), self.dim * self.steps)
-        return found
+        return prefix_sums(self.strategy, noisy)
 
     def describe(self) -> dict[str, str]:
         """Name and parameters, for a report."""

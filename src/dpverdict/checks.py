@@ -46,6 +46,17 @@ def check_array(dataset: ArrayLike, record_shape: tuple[int, ...], low: float | 
     return records
 
 
+def check_whole_entries(records: Array, remedy: str, requirement: str = "a whole number") -> None:
+    """Whether every entry of checked records is a whole number.
+
+    Raises:
+        InvalidValue: one is not.
+    """
+    wrong = records[records != np.floor(records)]
+    if wrong.size:
+        raise InvalidValue("dataset entry", float(wrong[0]), requirement, remedy)
+
+
 def check_ball(dataset: ArrayLike, dim: int, norm: Literal["l1", "l2"], radius: Fraction) -> Array:
     """The dataset as float64 of shape (n, dim) with records of norm at most ``radius``, which is decided exactly.
 

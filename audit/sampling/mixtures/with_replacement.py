@@ -106,9 +106,7 @@ def drawn_removed(
     >>> above is attained, round(above.delta("0.5"), 9)
     (True, 4.601e-05)
     """
-    s = check_positive(noise_multiplier, "noise_multiplier")
-    number = check_whole(steps, "steps", least=1, remedy="say how often a batch is drawn")
-    known, cut = batches.multiplicities(number)
+    s, number, known, cut = _checked(noise_multiplier, batches, steps)
 
     attained = _drawn_again([*known[:-1], known[-1] + cut], s, number)
     if not cut:
@@ -144,9 +142,7 @@ def drawn_replaced(*, noise_multiplier: Exact, batches: DrawnAgain, steps: int =
     Raises:
         InvalidValue: an argument out of range.
     """
-    s = check_positive(noise_multiplier, "noise_multiplier")
-    number = check_whole(steps, "steps", least=1, remedy="say how often a batch is drawn")
-    known, cut = batches.multiplicities(number)
+    s, number, known, cut = _checked(noise_multiplier, batches, steps)
     present = sum(known[1:], Fraction(0))
     inside = ToldLoss([(weight / present, GaussianLoss(2 * k / s)) for k, weight in enumerate(known) if k])
     return _told(repeated_in_batches(replaced_in_one_step(inside, present / (1 - cut)), number), cut * number)
@@ -161,11 +157,18 @@ def drawn_opposite(*, noise_multiplier: Exact, batches: DrawnAgain, steps: int =
     Raises:
         InvalidValue: an argument out of range.
     """
-    s = check_positive(noise_multiplier, "noise_multiplier")
-    number = check_whole(steps, "steps", least=1, remedy="say how often a batch is drawn")
-    known, cut = batches.multiplicities(number)
+    s, number, known, cut = _checked(noise_multiplier, batches, steps)
     part = [(weight, k / s) for k, weight in enumerate([*known[:-1], known[-1] + cut])]
     return compose_counted([(GaussianMixtureLoss(part, part), number)])
+
+
+def _checked(
+    noise_multiplier: Exact, batches: DrawnAgain, steps: int
+) -> tuple[Fraction, int, list[Fraction], Fraction]:
+    """The noise multiplier and the number of steps, checked; how often a record is drawn, and what is cut off."""
+    s = check_positive(noise_multiplier, "noise_multiplier")
+    number = check_whole(steps, "steps", least=1, remedy="say how often a batch is drawn")
+    return s, number, *batches.multiplicities(number)
 
 
 def _told(loss: PrivacyLoss, probability: Fraction) -> PrivacyLoss:
