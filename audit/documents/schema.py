@@ -7,7 +7,7 @@ from words is a ``msgspec.Struct``. A field is ``name: Annotated[type, described
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, Final, TypeVar, cast, get_args, get_type_hints, is_typeddict
 
 import msgspec
@@ -30,6 +30,7 @@ _WORDS: Final = {
 """What the error calls a kind of value, by the word of msgspec for it."""
 
 _PLACE: Final = re.compile(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?\Z")
+_HALF_A_PAIR: Final = re.compile("[\ud800-\udfff]")
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
 
 
@@ -95,6 +96,22 @@ def converted(value: object, kind: type[T], name: str = "") -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise _error_of_field(str(error), value, kind, name) from None
+    except UnicodeEncodeError:
+        place, text = next(_texts_beyond_utf8(value, name))
+        raise InvalidValue(place, text, "a text of whole characters", "it has half of a surrogate pair") from None
+
+
+def _texts_beyond_utf8(value: object, place: str) -> Generator[tuple[str, str]]:
+    """The texts that have half of a surrogate pair, which no text of UTF-8 has, each with the names of its fields."""
+    if isinstance(value, str) and _HALF_A_PAIR.search(value):
+        yield place or "the document", value
+    elif isinstance(value, Mapping):
+        for key, below in value.items():
+            yield from _texts_beyond_utf8(key, f"a key of {place or 'the document'}")
+            yield from _texts_beyond_utf8(below, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list | tuple):
+        for number, below in enumerate(value):
+            yield from _texts_beyond_utf8(below, f"{place}[{number}]")
 
 
 def _error_of_field(message: str, value: object, kind: type, name: str) -> InvalidValue:

@@ -32,6 +32,13 @@ WRITTEN = (
 READ = (PlanHead, PlanEntry, Request, ScoresRequest)
 
 
+class NumberPart(TypedDict):
+    """A part whose texts are words for numbers."""
+
+    size: int
+    found: Number | list[Number] | None
+
+
 class Part(TypedDict):
     """A part."""
 
@@ -73,6 +80,19 @@ def test_what_does_not_fit_is_named_with_its_value_and_what_it_is_for(
     with pytest.raises(InvalidValue, match=re.escape(message)) as refused:
         checked(GOOD | change, Planted, "d")
     assert refused.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({"size": 1, "found": "\ud800"}, "part.found"),
+        ({"size": 1, "found": [0, "\udfff \u20ac"]}, r"part.found\[1\]"),
+        ({"size": 1, "found": None, "\ud800": 1}, "a key of part"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_named_with_its_place(value: dict[str, Any], place: str) -> None:
+    with pytest.raises(InvalidValue, match=f"^{place}='.*' must be a text of whole characters"):
+        checked(value, NumberPart, "part")
 
 
 def test_an_unknown_key_of_what_is_read_is_told_with_the_one_that_was_meant() -> None:
