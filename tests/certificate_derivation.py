@@ -8,6 +8,7 @@ is claimed: "compared only".
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction as F
 from itertools import pairwise
@@ -519,6 +520,63 @@ def laplace(g: Given) -> Found:
     )
 
 
+def bounded_contributions(g: Given) -> Found:
+    d, k, m = g.count("dim"), g.count("keys"), g.count("per_key")
+    if k > d:
+        raise Wrong(f"parameters.keys: {k}")
+    kind, top = g.of("values"), g.number("high") * m
+    if kind not in ("from 0", "symmetric"):
+        raise Wrong("parameters.values")
+    l1, l2, law, scale = (
+        g.number("l1", 0, False),
+        g.number("l2", 0, False),
+        g.one_of("noise", "laplace gaussian"),
+        g.number("scale"),
+    )
+    if law == "laplace" and l2:
+        raise Wrong("parameters.l2: no worst user")
+    user: list[F] = []
+    while len(user) < k and (not l1 or sum(user, F(0)) < l1):
+        user.append(min(top, l1 - sum(user, F(0))) if l1 else top)
+    swap = g.relation == SWAP
+    if swap and kind == "symmetric":
+        people = [[2 * size for size in user]]
+        bound = 4 * l2 * l2
+    elif swap:
+        slots = sorted(user + user, reverse=True)[:d]
+        people, bound = [slots[0::2], slots[1::2]], l2 * l2
+    else:
+        people, bound = [user], l2 * l2
+    said = ["a record is all that one user has, and what is kept of a user depends on that user alone", REAL]
+    found = Found(
+        {"law": law, "coordinates": f"{d}", "scale": f"{scale}"},
+        {
+            "set": f"sums of one user, {kind}",
+            "not 0, at most": f"{k}",
+            "each at most": f"{top}",
+            "l1 norm at most": f"{l1}" if l1 else "any",
+            "l2 norm at most": f"{l2}" if l2 else "any",
+        },
+        said + ([NORMAL] if law == "gaussian" else []),
+    )
+    pair = "as many of the largest sums as there can be, and one of the rest"
+    why = "the loss of equal log-concave noise grows under weak majorisation of the moves, and these majorise all"
+    counted = [Counter(person) for person in people]
+    if law == "laplace":
+        moves = [(size / scale, n) for size, n in sum(counted, Counter()).items()]
+        return found.worst(pair, why, ("laplace", moves), [shifts(moves)])
+    terms, total = [], F(0)
+    for person in counted:
+        square = sum((size * size * n for size, n in person.items()), F(0))
+        if l2 and square > bound:
+            terms, total = [*terms, write(bound)], total + bound
+        else:
+            terms, total = [*terms, *(f"{n}*({write(size)})**2" for size, n in person.items())], total + square
+    mu2 = total / scale**2
+    shown = holds("mu^2 of the largest moves", equations([(f"({' + '.join(terms)})/({write(scale**2)})", write(mu2))]))
+    return found.worst(pair, why, ("gaussian", mu2), [shown])
+
+
 def discrete_correlated(g: Given) -> Found:
     g.only(ADD)
     d, q, c = g.count("dim"), g.number("query_variance"), g.number("count_variance")
@@ -1020,6 +1078,7 @@ def broken(g: Given) -> Found:
 MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "above-threshold": above_threshold,
     "correlated-gaussian": correlated,
+    "bounded-contributions": bounded_contributions,
     "count-ellipse": count_ellipse,
     "discrete-correlated-gaussian": discrete_correlated,
     "dp-ftrl": dp_ftrl,

@@ -37,7 +37,7 @@ GROUPS: Final = {
     "finite": "Choices, answers and whole numbers",
     "keys": "Keys that nobody knows beforehand",
     "local": "One person's report",
-    "sums": "Sums of many parties",
+    "sums": "Sums of many users and parties",
     "shuffled": "Reports in random order",
 }
 """Headings by the room of a mechanism."""

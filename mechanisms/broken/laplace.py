@@ -11,6 +11,7 @@ from typing import ClassVar, final
 from dpverdict.balls import Exact
 from dpverdict.checks import check_dim, check_positive
 from dpverdict.mechanisms.core.calibration import root
+from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.queries.laplace import LaplaceMechanism
 from dpverdict.numerics.roots import rounded_up
@@ -36,11 +37,11 @@ class LaplaceMutant:
     title: str
     source: str
     formula: str
-    build: Callable[[int, Fraction], LaplaceMechanism]
-    factor_squared: Callable[[int], int]
+    build: Callable[[int, Fraction], StructuredMechanism]
+    factor_squared: Callable[[int], int | Fraction]
     parameters: ClassVar[tuple[str, ...]] = ("dim", "epsilon")
 
-    def make(self, dim: int, epsilon: Exact) -> LaplaceMechanism:
+    def make(self, dim: int, epsilon: Exact) -> StructuredMechanism:
         """The wrong mechanism, claiming ``PureDP(epsilon)``.
 
         Raises:

@@ -1,1 +1,1 @@
-"""Sums that many parties make together: each adds a share of the noise, and only the sum is seen."""
+"""Sums of many users and parties: each adds a bounded part, or a share of the noise that only the sum shows."""

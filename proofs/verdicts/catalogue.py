@@ -67,6 +67,7 @@ def _stated(given: Parameters) -> WorstPair:
 
 MECHANISMS: Final[Mapping[str, Callable[[Parameters], WorstPair]]] = {
     "above-threshold": other_noise.above_threshold,
+    "bounded-contributions": other_noise.bounded_contributions,
     "correlated-gaussian": gaussian_queries.correlated,
     "count-ellipse": gaussian_queries.count_ellipse,
     "count-mean-sketch": lambda given: other_noise.local(given, "width"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
 from dpverdict.proofs.checks.evidence import number
@@ -13,6 +14,8 @@ from dpverdict.proofs.verdicts.laws import (
     UNIT_CUBE,
     BoundedRange,
     DiscreteGaussian,
+    Gaussian,
+    Json,
     Laplace,
     Law,
     Response,
@@ -48,6 +51,72 @@ def laplace(given: Parameters) -> WorstPair:
         conditions=(sum_of_shifts(groups),),
         assumptions=assumptions,
     )
+
+
+def bounded_contributions(given: Parameters) -> WorstPair:
+    relation = given.under(ADD_REMOVE, REPLACE)
+    dim, keys, per_key = given.whole("dim"), given.whole("keys"), given.whole("per_key")
+    values, most = given.word("values", "from 0", "symmetric"), per_key * given.fraction("high")
+    l1, l2 = (given.fraction(name, positive=False) for name in ("l1", "l2"))
+    noise, scale = given.word("noise", "laplace", "gaussian"), given.fraction("scale")
+    if keys > dim:
+        given.refuse("keys", f"{keys} of {dim}")
+    if l2 and noise == "laplace":
+        given.refuse("l2", "no worst user is known")
+    whole = min(keys, int(l1 // most)) if l1 else keys
+    rest = l1 - whole * most if whole < keys else Fraction(0)
+    opposite = relation == REPLACE and values == "symmetric"
+    moves = [((2 if opposite else 1) * most, whole), ((2 if opposite else 1) * rest, 1)]
+    if relation == REPLACE and not opposite:
+        moves = [(most, min(dim, 2 * whole)), (rest, max(0, min(dim - 2 * whole, 2)))]
+    moves = [(size, number_of) for size, number_of in moves if size * number_of]
+    groups = tuple((size / scale, number_of) for size, number_of in moves)
+    law: Law = Laplace(groups)
+    conditions: tuple[Json, ...] = (sum_of_shifts(groups),)
+    if noise == "gaussian":
+        terms, square = _largest_square(moves, l2, relation == REPLACE, opposite)
+        law, variance = Gaussian(square / scale**2), number(scale**2)
+        written = identity((f"({terms})/({variance})", number(square / scale**2)))
+        conditions = (condition("mu^2 of the largest moves", written),)
+    return WorstPair(
+        noise={"law": noise, "coordinates": str(dim), "scale": str(scale)},
+        differences={
+            "set": f"sums of one user, {values}",
+            "not 0, at most": str(keys),
+            "each at most": str(most),
+            "l1 norm at most": str(l1) if l1 else "any",
+            "l2 norm at most": str(l2) if l2 else "any",
+        },
+        pair="as many of the largest sums as there can be, and one of the rest",
+        why="the loss of equal log-concave noise grows under weak majorisation of the moves, and these majorise all",
+        law=law,
+        conditions=conditions,
+        assumptions=(
+            "a record is all that one user has, and what is kept of a user depends on that user alone",
+            REAL,
+            *((NORMAL,) if noise == "gaussian" else ()),
+        ),
+    )
+
+
+def _largest_square(
+    moves: list[tuple[Fraction, int]], l2: Fraction, replaced: bool, opposite: bool
+) -> tuple[str, Fraction]:
+    """The largest squared l2 norm of a difference of two users, or of one, as it is written and as a number."""
+    users = [moves]
+    if replaced and not opposite:
+        users = [[(size, n - n // 2) for size, n in moves], [(size, n // 2) for size, n in moves]]
+    bound = (4 if opposite else 1) * l2**2
+    terms, total = [], Fraction(0)
+    for user in users:
+        square = sum((size**2 * n for size, n in user), Fraction(0))
+        if l2 and square > bound:
+            terms.append(number(bound))
+            total += bound
+        else:
+            terms += [f"{n}*({number(size)})**2" for size, n in user if n]
+            total += square
+    return " + ".join(terms), total
 
 
 def discrete_correlated(given: Parameters) -> WorstPair:

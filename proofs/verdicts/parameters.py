@@ -156,6 +156,21 @@ def _secure_sum(mechanism: _Mechanism) -> Json:
     return _attributes("parties", "dropouts", "modulus")(mechanism) | own
 
 
+def _contributions(mechanism: _Mechanism) -> Json:
+    bounds = mechanism.bounds
+    return {
+        "dim": bounds.dim,
+        "keys": bounds.keys,
+        "per_key": bounds.per_key,
+        "values": "symmetric" if bounds.low else "from 0",
+        "high": bounds.high,
+        "l1": bounds.l1 or 0,
+        "l2": bounds.l2 or 0,
+        "noise": "gaussian" if isinstance(mechanism.noise, SharedNoise) else "laplace",
+        "scale": Fraction(mechanism.scale),
+    }
+
+
 def _thresholded(mechanism: _Mechanism) -> Json:
     noise = {"noise": mechanism.noise.name, "scale": mechanism.noise.scale}
     return _attributes("dim", "keys", "per_key", "threshold")(mechanism) | noise
@@ -205,6 +220,7 @@ def _matrix(mechanism: _Mechanism) -> Json:
 _RUN = ("noise_multiplier", "clipping_norm", "dim", "steps")
 _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "above-threshold": _threshold,
+    "bounded-contributions": _contributions,
     "correlated-gaussian": _attributes("dim", "count", "independent_scale", "shared_scale"),
     "count-ellipse": _count_ellipse,
     "count-mean-sketch": _local("options", "width"),

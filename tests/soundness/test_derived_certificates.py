@@ -34,6 +34,7 @@ WORDS = {
     "noise": ["discrete", "continuous", "laplace", "gaussian", "exponential", "gumbel"],
     "kind": ["binary", "honaker", "smooth-binary", "sqrt-toeplitz"],
     "participation": ["fixed", "fresh", "single", "fixed-epochs", "cyclic", "min-separation"],
+    "values": ["from 0", "symmetric"],
     "sampling": ["poisson", "balls-in-bins", "shuffle", "shuffle-once"],
 }
 
