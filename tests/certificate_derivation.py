@@ -655,6 +655,26 @@ def selection(noise: str) -> Callable[[Given], Found]:
     return of
 
 
+def quantile(g: Given) -> Found:
+    q, rate = g.number("quantile"), g.number("rate")
+    if q >= 1:
+        raise Wrong(f"parameters.quantile: {q}")
+    move = F(2) if g.relation == SWAP else max(q, 1 - q) * 2
+    shown = [holds("the move times the rate", equations([(f"({write(move)})*({write(rate)})", write(move * rate))]))]
+    return Found(
+        {"law": "exponential in the rank", "quantile": f"{q}", "rate": f"{rate}"},
+        {"set": "ranks that move relative to each other", "by at most": f"{move}"},
+        ["the interval does not depend on the data", REAL],
+    ).worst(
+        "a value that moves past all others",
+        "the losses of any pair lie in an interval of this length",
+        ("range", move * rate),
+        shown,
+        attained=False,
+        cited=CITED["gumbel"],
+    )
+
+
 def above_threshold(g: Given) -> Found:
     t, c, x, reach = g.count("queries"), g.count("positives"), g.number("threshold", None), g.number("sensitivity")
     b1, b2 = g.number("threshold_scale"), g.number("query_scale", 0, False)
@@ -1093,6 +1113,7 @@ MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "matrix-mechanism": matrix_mechanism,
     "optimal-grouped-gaussian": optimal_grouped,
     "permute-and-flip": selection("exponential"),
+    "quantile": quantile,
     "randomized-response": response,
     "count-mean-sketch": local("width"),
     "hadamard-response": local(),

@@ -1,8 +1,8 @@
 """Known-wrong selection, sparse vectors, responses, reports and counts, each with the epsilon it really has.
 
 Notation: e = the epsilon that is claimed, d = the number of options, queries or values, or the largest move of a count.
-All claims are under REPLACE_ONE, about records of [0, 1]^d. The true epsilon of a sparse vector is the supremum over
-any number of queries, which no number attains; the others are those of d.
+All claims but that of N1 are under REPLACE_ONE, about records of [0, 1]^d. The true epsilon of a sparse vector is the
+supremum over any number of queries, which no number attains; the others are those of d.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from dpverdict.mechanisms.core.bounds import Above, AttainedLoss, Dominating, Wo
 from dpverdict.mechanisms.core.guarantees import PureDP
 from dpverdict.mechanisms.core.laplace_noise import DiscreteLaplaceNoise
 from dpverdict.mechanisms.core.mechanism import StatisticMechanism, StructuredMechanism
-from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.finite.above_threshold import AboveThreshold, ThresholdNoise
 from dpverdict.mechanisms.finite.exponential import ExponentialMechanism
 from dpverdict.mechanisms.finite.geometric import GeometricMechanism
 from dpverdict.mechanisms.finite.law import ScaledNoise, first_below_law
 from dpverdict.mechanisms.finite.noisy_max import ReportNoisyMax
 from dpverdict.mechanisms.finite.permute_and_flip import PermuteAndFlip
+from dpverdict.mechanisms.finite.quantile import IntervalQuantile
 from dpverdict.mechanisms.finite.randomized_response import RandomizedResponse
 from dpverdict.mechanisms.local.hashing import CountMeanSketch
 from dpverdict.mechanisms.local.numbers import NumberReport
@@ -319,6 +320,13 @@ def _sparse_variant(
 
 _LYU: Final = "Lyu, Su and Li 2017, Figure 1"
 
+
+def _quantile_with_the_rate_of_the_median(dim: int, epsilon: Fraction) -> StructuredMechanism:
+    return IntervalQuantile(
+        quantile=Fraction(1, dim + 1), low=0, high=1, epsilon=epsilon, rate=epsilon, adjacency=ADD_OR_REMOVE_ONE
+    )
+
+
 ALL: tuple[SelectionMutant, ...] = (
     SelectionMutant(
         name="X1",
@@ -445,6 +453,15 @@ ALL: tuple[SelectionMutant, ...] = (
         formula="2 e",
         build=_claiming_half(lambda d, e: NumberReport(epsilon=e, pieces="piecewise")),
         epsilon=lambda d, e: 2 * e,
+    ),
+    SelectionMutant(
+        name="N1",
+        title="the quantile 1/(d + 1) of an interval with the rate of the median, under add-or-remove-one",
+        source="Smith 2011, Algorithm 2",
+        formula="2 d e/(d + 1)",
+        build=_quantile_with_the_rate_of_the_median,
+        epsilon=lambda d, e: 2 * d * e / (d + 1),
+        least_dim=1,
     ),
     SelectionMutant(
         name="Q1",

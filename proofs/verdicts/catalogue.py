@@ -88,6 +88,7 @@ MECHANISMS: Final[Mapping[str, Callable[[Parameters], WorstPair]]] = {
     "optimal-grouped-gaussian": gaussian_queries.optimal_grouped,
     "partition-selection": other_noise.partition_selection,
     "permute-and-flip": lambda given: other_noise.selection(given, "exponential"),
+    "quantile": other_noise.quantile,
     "randomized-response": other_noise.randomized_response,
     "rappor": other_noise.rappor,
     "rank1-gaussian": other_noise.rank1,

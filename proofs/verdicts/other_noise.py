@@ -197,6 +197,27 @@ def selection(given: Parameters, law: str) -> WorstPair:
     )
 
 
+def quantile(given: Parameters) -> WorstPair:
+    relation = given.under(ADD_REMOVE, REPLACE)
+    share, rate = given.fraction("quantile"), given.fraction("rate")
+    if share >= 1:
+        given.refuse("quantile", f"{share} is not below 1")
+    move = Fraction(2) if relation == REPLACE else 2 * max(share, 1 - share)
+    return WorstPair(
+        noise={"law": "exponential in the rank", "quantile": str(share), "rate": str(rate)},
+        differences={"set": "ranks that move relative to each other", "by at most": str(move)},
+        pair="a value that moves past all others",
+        why="the losses of any pair lie in an interval of this length",
+        law=BoundedRange(move * rate),
+        attained=False,
+        conditions=(
+            condition("the move times the rate", identity((f"({number(move)})*({number(rate)})", number(move * rate)))),
+        ),
+        cited=_CITED["gumbel"],
+        assumptions=("the interval does not depend on the data", REAL),
+    )
+
+
 _CITED: Final = {
     "gumbel": "Dong, Durfee and Rogers 2020, Lemma 3.2",
     "exponential": "McKenna and Sheldon 2020, Theorem 1",

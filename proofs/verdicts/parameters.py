@@ -241,6 +241,7 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "optimal-grouped-gaussian": _optimal_grouped,
     "partition-selection": _attributes("dim", "keys", "key_epsilon", "key_delta"),
     "permute-and-flip": _selection,
+    "quantile": _attributes("quantile", "rate"),
     "randomized-response": _response,
     "rappor": _attributes("options", "flip", "report_zero", "report_one", "hashes", "reports"),
     "rank1-gaussian": _attributes("dim", "radius", "scale"),

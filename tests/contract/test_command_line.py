@@ -111,7 +111,7 @@ def test_every_mechanism_of_the_list_is_audited_here() -> None:
 
 BOUNDS = (
     *("honaker", "smooth-binary", "--norm l2"),
-    *("exponential", "permute-and-flip", "report-noisy-max", "above-threshold", "--outputs bounded"),
+    *("exponential", "quantile", "permute-and-flip", "report-noisy-max", "above-threshold", "--outputs bounded"),
     *("--sampling shuffle", "sampled-matrix", "thresholded-counts", "partition-selection", "secure-sum"),
     "shuffled-reports",
 )

@@ -47,6 +47,7 @@ from dpverdict.mechanisms import (
     VoteEllipse,
 )
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StructuredMechanism
+from dpverdict.mechanisms.finite.quantile import IntervalQuantile
 from dpverdict.mechanisms.finite.selection import Selection
 from dpverdict.mechanisms.keys.partition_selection import PartitionSelection
 from dpverdict.mechanisms.keys.thresholded_counts import ThresholdedCounts
@@ -168,7 +169,7 @@ def stated(mechanism: Any) -> Array:
 
 FEW_OUTCOMES = (
     *(AboveThreshold, Selection, RandomizedResponse, GeometricMechanism, ThresholdedCounts, PartitionSelection),
-    *(LocalRandomizer, ShuffledReports, SecureSum),
+    *(LocalRandomizer, ShuffledReports, SecureSum, IntervalQuantile),
 )
 
 
@@ -365,6 +366,18 @@ def keys_are_released_as_often_as_stated(mechanism: Any, case: Case, seed: int) 
     assert (np.abs(seen - chances) <= SIX * np.sqrt(chances * (1 - chances) / N) + SIX**2 / N).all()
 
 
+def quantiles_fall_between_values_as_often_as_stated(
+    mechanism: Any, original: IntervalQuantile, dataset: Array, seed: int
+) -> None:
+    released = mechanism.release_many(dataset, N, np.random.default_rng([seed, 1]))
+    ends = np.unique(original.embed(dataset))
+    lengths, middles = np.diff(ends), (ends[1:] + ends[:-1]) / 2
+    chances = lengths * np.exp(original.log_density(dataset, middles))
+    assert chances.sum() == pytest.approx(1)
+    seen = np.histogram(released, ends)[0] / N
+    assert (np.abs(seen - chances) <= SIX * np.sqrt(chances * (1 - chances) / N) + SIX**2 / N).all()
+
+
 def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed: int) -> None:
     original = case.make()
     if isinstance(original, LocalRandomizer):
@@ -372,6 +385,9 @@ def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed:
         return
     if isinstance(original, ShuffledReports):
         responses_are_as_often_as_stated(mechanism, original, case.dataset, seed)
+        return
+    if isinstance(original, IntervalQuantile):
+        quantiles_fall_between_values_as_often_as_stated(mechanism, original, case.dataset, seed)
         return
     if hasattr(original, "release_chances"):
         keys_are_released_as_often_as_stated(mechanism, case, seed)
