@@ -28,6 +28,7 @@ from dpverdict.mechanisms.core.bounds import (
     AttainedLoss,
     Below,
     Bounds,
+    Dominating,
     KnownEvent,
     WorstPair,
 )
@@ -189,7 +190,8 @@ def _true_from(claim: Guarantee, bounds: Bounds) -> str:
     parts, known = [], []
     if certified is not None:
         parts.append(f"true for epsilon >= {at_most(above, 4)}")
-        known.append(f"from above: {certified.because}")
+        why = certified.justification if isinstance(certified, Dominating) else certified.because
+        known.append(f"from above: {why}")
     if broken is not None:
         parts.append(f"false for epsilon <= {at_least(below, 4)}")
         known.append(f"from below: {_attained_in_words(broken)}")
