@@ -8,9 +8,11 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Literal, final
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.measure import Measurement
@@ -19,12 +21,14 @@ from rich.text import Text
 
 from dpverdict.audit.comparisons.picture import draw_picture
 from dpverdict.audit.comparisons.sheet import SCHEMA_VERSION, Panel, Series, finite_series
-from dpverdict.audit.exact.worst_case import worst_case
+from dpverdict.audit.exact.worst_case import WorstCase, worst_case
+from dpverdict.audit.losses import domains
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss
 from dpverdict.audit.reports.tables import plain_table
-from dpverdict.balls import Enclosure, Enclosures
+from dpverdict.balls import Enclosure, Enclosures, precision
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
+from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.text import about, at_least, at_most, shown, told_apart
 from dpverdict.risk import Risk
 
@@ -40,6 +44,8 @@ LAST_DELTA: Final = "1e-10"
 
 
 _UNBOUNDED: Final = 10_000
+_BETA_DIGITS: Final = 12
+_BITS: Final = 128
 _BETWEEN: Final = 3
 
 
@@ -111,7 +117,7 @@ class ComparedCurves:
 
 def certified_curves(mechanism: StructuredMechanism, *, points: int, base_rate: str | None = None) -> ComparedCurves:
     """Delta and beta of the worst neighbouring pair at ``points`` evenly spaced arguments each (at least 2); where no
-    worst pair is known, of the loss that dominates every pair.
+    worst pair is known, between what some pair attains and what is certified of all.
 
     With a base rate, the risk as well; raises InvalidValue if it is not between 0 and 1.
     """
@@ -120,32 +126,46 @@ def certified_curves(mechanism: StructuredMechanism, *, points: int, base_rate: 
     last = _last_epsilon(loss)
     epsilons, alphas = np.linspace(0.0, last, points), np.linspace(0.0, 1.0, points)
     fine = np.linspace(0.0, last, DRAWN_POINTS), np.linspace(0.0, 1.0, DRAWN_POINTS)
+    deltas, betas = _at_each(worst, epsilons, alphas)
+    drawn_deltas, drawn_betas = np.asarray(loss.delta(fine[0])), np.asarray(loss.beta(fine[1]))
+    if not worst.exact:  # both curves are convex: delta is below its chords, and beta is only known at its points
+        drawn_deltas = np.minimum(drawn_deltas, np.interp(fine[0], epsilons, deltas.upper))
+        drawn_betas = np.maximum(drawn_betas, betas.lower[np.searchsorted(alphas, fine[1]).clip(max=points - 1)])
     return ComparedCurves(
         risk=None if base_rate is None else loss.risk(base_rate),
         name=mechanism.name,
         attained=worst.exact,
         claim=claim.describe(),
-        profile=ComparedCurve(
-            points=epsilons, exact=loss.certified_delta(epsilons), claimed=np.asarray(claim.delta_upper(epsilons))
-        ),
-        trade_off=ComparedCurve(
-            points=alphas, exact=loss.certified_beta(alphas), claimed=np.asarray(claim.beta_lower(alphas))
-        ),
+        profile=ComparedCurve(points=epsilons, exact=deltas, claimed=np.asarray(claim.delta_upper(epsilons))),
+        trade_off=ComparedCurve(points=alphas, exact=betas, claimed=np.asarray(claim.beta_lower(alphas))),
         drawn=(
             DrawnCurve(
                 label=label,
                 points=fine[0],
-                exact=np.asarray(loss.delta(fine[0])),
+                exact=drawn_deltas,
                 claimed=np.asarray(claim.delta_upper(fine[0])),
             ),
             DrawnCurve(
                 label=label,
                 points=fine[1],
-                exact=np.asarray(loss.beta(fine[1])),
+                exact=drawn_betas,
                 claimed=np.asarray(claim.beta_lower(fine[1])),
             ),
         ),
     )
+
+
+def _at_each(worst: WorstCase, epsilons: Array, alphas: Array) -> tuple[Enclosures, Enclosures]:
+    """Delta and beta at every argument."""
+    if worst.exact:
+        return worst.loss.certified_delta(epsilons), worst.loss.certified_beta(alphas)
+    deltas = [worst.certified_delta(Fraction(epsilon)) for epsilon in epsilons.tolist()]
+    betas = [worst.enclosed_beta(Fraction(alpha), _BETA_DIGITS) for alpha in alphas.tolist()]
+    with precision(_BITS):
+        return (
+            Enclosures([arb(one.lower).union(arb(one.upper)) for one in deltas], domains.PROFILE),
+            Enclosures([arb(one.lower).union(arb(one.upper)) for one in betas], domains.TRADE_OFF),
+        )
 
 
 def _last_epsilon(loss: PrivacyLoss) -> float:

@@ -7,23 +7,20 @@ certificate, the first from below that breaks it is the witness. If there is non
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from flint import arb
 
-from dpverdict.audit.exact.comparison import Comparison, compared_above, comparison_of
+from dpverdict.audit.exact.comparison import Comparison, compared_above
 from dpverdict.audit.exact.declaration.origin import declared_here
 from dpverdict.audit.exact.declaration.verdict import held_to_its_code
 from dpverdict.audit.exact.residual import add_residual_guarantee
 from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
-from dpverdict.audit.exact.witness import breaking_witness, event_at, simple_witness
-from dpverdict.audit.exact.worst_case import WorstCase, least_epsilon, worst_case
+from dpverdict.audit.exact.witness import breaking_witness, simple_witness
+from dpverdict.audit.exact.worst_case import WorstCase, attained_epsilon, certified_epsilon, epsilon_between, worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.audit.losses.domains import LEVEL
 from dpverdict.balls import Enclosure
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.bounds import (
@@ -31,15 +28,12 @@ from dpverdict.mechanisms.core.bounds import (
     AttainedLoss,
     Below,
     Bounds,
-    DeltaBound,
     Dominating,
     KnownEvent,
-    NearbyPairs,
     WorstPair,
 )
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
-from dpverdict.numerics.roots import bisected
 from dpverdict.numerics.sources import modules_sha256
 from dpverdict.numerics.stages import shown_in_a_notebook
 from dpverdict.numerics.text import at_least, at_most, short_text
@@ -157,20 +151,13 @@ def _certified_verdict(
     )
 
 
-def known_epsilon(mechanism: StructuredMechanism, delta: Fraction) -> Enclosure:
+def known_epsilon(mechanism: StructuredMechanism, delta: Fraction, *, roughly: bool = False) -> Enclosure:
     """Between what the least epsilon is that a mechanism keeps with ``delta``: attained below, certified above.
 
     Raises:
         PrecisionExhausted: a curve is not known there.
     """
-    bounds = mechanism.privacy_bounds()
-    upper = _least_epsilon(bounds.above, delta)
-    if bounds.worst is not None:
-        lower = bounds.worst.loss.certified_epsilon(delta).lower
-    else:
-        lower = _largest_broken(bounds.below, ApproximateDP(epsilon=Fraction(0), delta=delta), upper)
-    highest = math.inf if upper is None else max(lower, upper)
-    return LEVEL.enclosure(arb(lower).union(arb(highest)))
+    return epsilon_between(mechanism.privacy_bounds(), delta, roughly=roughly)
 
 
 # what is told where nothing decides -----------------------------------------------------------------------------------
@@ -195,51 +182,27 @@ def _true_from(claim: Guarantee, bounds: Bounds) -> str:
     """At the delta of the claim: the least epsilon that is shown from above, and the largest broken from below."""
     if bounds.worst is not None or not isinstance(claim, ApproximateDP) or not 0 < claim.delta < 1:
         return ""
-    above = _least_epsilon(bounds.above, claim.delta)
-    below = _largest_broken(bounds.below, claim, above)
-    if above is None and not below:
+    above, certified = certified_epsilon(bounds.above, claim.delta)
+    below, broken = attained_epsilon(bounds.below, claim.delta, above if certified else float(claim.epsilon))
+    if certified is None and broken is None:
         return ""
-    shown = f"at delta = {short_text(claim.delta)} the claim is "
-    parts = [] if above is None else [f"true for epsilon >= {at_most(above, 4)}"]
-    if below:
+    said = f"at delta = {short_text(claim.delta)} the claim is "
+    parts, known = [], []
+    if certified is not None:
+        parts.append(f"true for epsilon >= {at_most(above, 4)}")
+        why = certified.justification if isinstance(certified, Dominating) else certified.because
+        known.append(f"from above: {why}")
+    if broken is not None:
         parts.append(f"false for epsilon <= {at_least(below, 4)}")
-    return shown + ", ".join(parts) + (", and between them undecided" if len(parts) > 1 else "")
+        known.append(f"from below: {_attained_in_words(broken)}")
+    between = ", and between them undecided" if len(parts) > 1 else ""
+    published = [f"published: {bounds.published}"] if bounds.published else []
+    return "; ".join([said + ", ".join(parts) + between, *known, *published])
 
 
-def _least_epsilon(entries: Sequence[Above], delta: Fraction) -> float | None:
-    found: float | None = None
-    for entry in entries:
-        if isinstance(entry, Dominating | WorstPair) and entry.loss.is_certified:
-            upper = entry.loss.certified_epsilon(delta).upper
-            found = upper if found is None else min(found, upper)
-    closer = next((entry for entry in entries if isinstance(entry, DeltaBound)), None)
-    if closer is None or found is None or not np.isfinite(found):
-        return found if found is not None and np.isfinite(found) else None
-    return min(found, least_epsilon(closer, delta, found))
-
-
-def _largest_broken(entries: Sequence[Below], claim: ApproximateDP, above: float | None) -> float:
-    """An epsilon that some pair breaks at the delta of the claim, as large as one is found; 0 if there is none."""
-    reach = float(claim.epsilon) if above is None else above
-    found = 0.0
-    for entry in entries:
-
-        def broken(epsilon: float, entry: Below = entry) -> bool:
-            level = Fraction(epsilon)
-            made = entry.at_level(level) if isinstance(entry, NearbyPairs) else entry
-            if isinstance(made, KnownEvent):
-                event = event_at(made, level)
-                return event is not None and event.delta_lower(level) > claim.delta
-            assert isinstance(made, AttainedLoss)
-            return made.loss.is_certified and comparison_of(ApproximateDP(level, claim.delta), made.loss).broken
-
-        if isinstance(entry, KnownEvent | NearbyPairs | AttainedLoss):
-            try:
-                if broken(0.0):
-                    found = max(found, bisected(broken, 0.0, reach, steps=16)[0])
-            except (PrecisionExhausted, InvalidValue):
-                continue
-    return found
+def _attained_in_words(entry: Below) -> str:
+    kind = "an event of" if isinstance(entry, KnownEvent) else "what is attained by"
+    return f"{kind} {entry.description}"
 
 
 def _in_float64(claim: Guarantee, entries: Sequence[Below]) -> str:

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Final, final
 
 import numpy as np
 from flint import arb
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.losses.base import PrivacyLoss, curves_of
+from dpverdict.audit.exact.comparison import comparison_of
+from dpverdict.audit.exact.witness import event_at
+from dpverdict.audit.losses.base import AddRemoveLoss, PrivacyLoss, curves_of
+from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
-from dpverdict.balls import Enclosure, ball
+from dpverdict.audit.losses.domains import LEVEL, PROFILE, TRADE_OFF
+from dpverdict.balls import Enclosure, Real, ball
 from dpverdict.cards import answer_card, shortened
-from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.bounds import Bounds, DeltaBound
+from dpverdict.errors import ContradictoryBounds, InvalidValue, PrecisionExhausted
+from dpverdict.mechanisms.core.bounds import (
+    Above,
+    AttainedLoss,
+    Below,
+    Bounds,
+    DeltaBound,
+    Dominating,
+    KnownEvent,
+    MuBound,
+    NearbyPairs,
+    WorstPair,
+)
+from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, adjacency_name
-from dpverdict.numerics.roots import bisected
+from dpverdict.numerics.roots import bisected, doubled
 from dpverdict.numerics.stages import shown_in_a_notebook
 
-_NEARLY: Final = 1e-6
+_NEARLY: Final = 1e-5
 """How far above the least one an epsilon from a closer bound may be, relatively."""
+_ROUGHLY: Final = 1e-3
+"""How far below the largest one an epsilon may be that a pair breaks, of those that are looked for roughly."""
+_HALVINGS: Final = 16
+_FARTHEST: Final = 2.0**12
+"""The largest epsilon at which a pair is tried where nothing is certified."""
+_EQUAL: Final = 1e-9  # relatively: of the ends of one curve
 
 
 @final
@@ -62,31 +88,192 @@ class WorstCase:
         )
 
     def certified_epsilon(self, delta: Fraction) -> Enclosure:
-        """Encloses epsilon(delta) of the loss; where a quicker bound at one epsilon is closer, an epsilon it shows.
+        """The least epsilon that every pair keeps with delta: between what some pair attains, and what is certified.
 
-        So beside a bound the upper end holds of the mechanism, and the lower end of the bound alone.
+        The ends are the best of all that is stated from below and from above, not of ``loss`` alone.
         """
-        found = self.loss.certified_epsilon(delta)
-        closer = self.bounds.above[0] if self.bounds.above else None
-        if not isinstance(closer, DeltaBound) or not 0 < delta < 1:
-            return found
-        shown = least_epsilon(closer, delta, found.upper)
-        return found if shown >= found.upper else Enclosure.of_ball(arb(shown))
+        return epsilon_between(self.bounds, delta)
+
+    def certified_delta(self, epsilon: Fraction) -> Enclosure:
+        """The least delta that every pair keeps with epsilon, between the same two."""
+        if self.exact:
+            return self.loss.certified_delta(epsilon)
+        uppers = [loss.certified_delta(epsilon).upper for _, loss in _dominating_losses(self.bounds.above)]
+        uppers += [Enclosure.of_ball(found).upper for found in _delta_bounds(self.bounds.above, epsilon)]
+        lowers = [0.0]
+        for entry in self.bounds.below:
+            with contextlib.suppress(PrecisionExhausted, InvalidValue):
+                lowers.append(_attained_delta(entry, epsilon))
+        return PROFILE.enclosure(arb(max(lowers)), arb(min([1.0, *uppers])))
+
+    def enclosed_beta(self, alpha: Fraction, digits: int) -> Enclosure:
+        """What every attacker misses with alpha false alarms at least, between the same two, to about so many digits.
+
+        By whole curves alone: a bound on one delta, or an event, says little of it.
+        """
+        if self.exact:
+            return self.loss.enclosed_beta(alpha, digits)
+        lowers = [loss.enclosed_beta(alpha, digits).lower for _, loss in _dominating_losses(self.bounds.above)]
+        attained = [entry.loss for entry in self.bounds.below if isinstance(entry, AttainedLoss)]
+        uppers = [loss.enclosed_beta(alpha, digits).upper for loss in attained if loss.is_certified]
+        most = Enclosure.of(Real.of(1 - alpha)).upper
+        return TRADE_OFF.enclosure(arb(max([0.0, *lowers])), arb(min([most, *uppers])))
 
 
-def least_epsilon(bound: DeltaBound, delta: Fraction, highest: float) -> float:
+# the best of each list ------------------------------------------------------------------------------------------------
+
+
+def epsilon_between(bounds: Bounds, delta: Fraction, *, roughly: bool = False) -> Enclosure:
+    """Between what the least epsilon is that every pair keeps with delta: attained below, certified above.
+
+    Args:
+        bounds: both lists.
+        delta: in [0, 1].
+        roughly: whether some thousandths matter less than time: a composition on lattices is taken from the first one.
+
+    Raises:
+        PrecisionExhausted: a curve is not known there.
+    """
+    if bounds.worst is not None:
+        own = bounds.worst.loss.certified_epsilon(delta)
+        if own.upper <= own.lower * (1 + _EQUAL):
+            return own
+    upper, _ = certified_epsilon(bounds.above, delta, roughly=roughly)
+    if bounds.worst is not None:
+        lower = own.lower
+    else:
+        lower, _ = attained_epsilon(bounds.below, delta, upper, roughly=roughly)
+    return LEVEL.enclosure(arb(lower), arb(upper))
+
+
+def certified_epsilon(
+    entries: Sequence[Above], delta: Fraction, *, roughly: bool = False
+) -> tuple[float, Above | None]:
+    """The least epsilon that some entry shows every pair to keep with delta, and this entry; infinity and None without.
+
+    A bound on one delta counts beside a curve that ends somewhere.
+    """
+    found, best = math.inf, None
+    for entry, loss in _dominating_losses(entries):
+        rough = _on_first_lattice(loss) if roughly else None
+        if rough is None or not math.isfinite(found):
+            least = loss.certified_epsilon(delta).upper
+        else:
+            least = _least_epsilon(rough, delta, found)
+        if least < found:
+            found, best = least, entry
+    for entry in entries if 0 < delta < 1 else ():
+        if isinstance(entry, DeltaBound) and (least := _least_epsilon(entry.at, delta, found)) < found:
+            found, best = least, entry
+    return found, best
+
+
+def attained_epsilon(
+    entries: Sequence[Below], delta: Fraction, above: float, *, roughly: bool = False
+) -> tuple[float, Below | None]:
+    """An epsilon up to ``above`` that some pair breaks at delta, as large as one is found, and this entry; 0 and None.
+
+    Raises:
+        ContradictoryBounds: a pair breaks ``above``.
+    """
+    width = _ROUGHLY if roughly else 0.0
+    found, best = 0.0, None
+    for entry in entries:
+        if not isinstance(entry, KnownEvent | NearbyPairs | AttainedLoss):
+            continue
+
+        def broken(epsilon: float, entry: KnownEvent | NearbyPairs | AttainedLoss = entry) -> bool:
+            level = Fraction(epsilon)
+            made = entry.at_level(level) if isinstance(entry, NearbyPairs) else entry
+            if isinstance(made, KnownEvent):
+                event = event_at(made, level)
+                return event is not None and event.delta_lower(level) > delta
+            return made.loss.is_certified and comparison_of(ApproximateDP(level, delta), made.loss).broken
+
+        with contextlib.suppress(PrecisionExhausted, InvalidValue):
+            if not broken(found):  # it shows no more than another one
+                continue
+            low, high = found, above
+            if math.isinf(above):
+                low, high = doubled(broken, found, max(1.0, 2 * found), most=_FARTHEST)
+            found, high = bisected(broken, low, high, steps=_HALVINGS, close=partial(_are_close, width))
+            best = entry
+            if high == above and broken(above):
+                raise ContradictoryBounds("epsilon", repr(found), repr(above))
+    return found, best
+
+
+def _are_close(width: float, low: float, high: float) -> bool:
+    return high - low < width * high
+
+
+def _dominating_losses(entries: Sequence[Above]) -> Iterator[tuple[Above, PrivacyLoss]]:
+    """The certified losses that dominate every pair, those of closed form first."""
+    for entry in entries:
+        if isinstance(entry, MuBound):
+            yield entry, GaussianLoss.from_squared(entry.mu_squared)
+    for entry in entries:
+        if isinstance(entry, Dominating | WorstPair) and entry.loss.is_certified:
+            yield entry, entry.loss
+
+
+def _delta_bounds(entries: Sequence[Above], epsilon: Fraction) -> Iterator[arb]:
+    for entry in entries:
+        if isinstance(entry, DeltaBound) and (found := entry.at(epsilon)) is not None:
+            yield found
+
+
+def _attained_delta(entry: Below, epsilon: Fraction) -> float:
+    """A lower bound on delta(epsilon) that a pair shows; 0 of a family in the tail."""
+    made = entry.at_level(epsilon) if isinstance(entry, NearbyPairs) else entry
+    if isinstance(made, KnownEvent):
+        event = event_at(made, epsilon)
+        return 0.0 if event is None else event.delta_lower(epsilon)
+    if isinstance(made, AttainedLoss) and made.loss.is_certified:
+        return made.loss.certified_delta(epsilon).lower
+    return 0.0
+
+
+def _on_first_lattice(loss: PrivacyLoss) -> Callable[[Fraction], arb] | None:
+    """delta of a composition on the first of its lattices; None of any other loss."""
+    orders = {id(one): one for one in (loss.remove, loss.add)} if isinstance(loss, AddRemoveLoss) else {0: loss}
+    lattices = [one for one in orders.values() if isinstance(one, BoundedLoss)]
+    if len(lattices) < len(orders):
+        return None
+
+    def at(epsilon: Fraction) -> arb:
+        return lattices[0].profile_on(epsilon, 0).max(lattices[-1].profile_on(epsilon, 0))
+
+    return at
+
+
+def _least_epsilon(at: Callable[[Fraction], arb | None], delta: Fraction, highest: float) -> float:
     """An epsilon up to ``highest`` at which a bound on delta(epsilon) is certainly at most delta; nearly the least.
 
     Where ``highest`` is infinite, no epsilon is looked for.
     """
-    if not np.isfinite(highest):
-        return highest
+
+    logs: dict[float, float] = {}
 
     def unknown(epsilon: float) -> bool:
-        upper = bound.at(Fraction(epsilon))
+        upper = at(Fraction(epsilon))
+        if upper is not None and upper > 0:
+            logs[epsilon] = float((upper / ball(delta)).log())
         return upper is None or not upper <= ball(delta)
 
-    return bisected(unknown, 0.0, highest, close=lambda low, high: high - low < _NEARLY * high)[1]
+    def middle(low: float, high: float) -> float:
+        """Beside where the chord of log delta meets the level, to either side in turn; only the bound counts there."""
+        width, even = high - low, len(logs) % 2
+        if low not in logs or high not in logs:
+            return low + width / 2
+        part = logs[low] / (logs[low] - logs[high]) if logs[low] > logs[high] else 0.5
+        aside = _NEARLY * high / 4 + 0.02 * width
+        return min(max(low + part * width + (aside if even else -aside), low + 0.05 * width), high - 0.05 * width)
+
+    if not math.isfinite(highest) or unknown(highest):
+        return highest
+    unknown(0.0)
+    return bisected(unknown, 0.0, highest, close=lambda low, high: high - low < _NEARLY * high, middle=middle)[1]
 
 
 @shown_in_a_notebook("worst neighbours")

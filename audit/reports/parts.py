@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
+from dpverdict.audit.exact.worst_case import WorstCase
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.balls import Enclosure, Real
 from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP
@@ -130,14 +131,14 @@ def stated_deltas(claim: Guarantee) -> tuple[Fraction, ...]:
     return tuple(sorted({*DELTAS, *own}, reverse=True))
 
 
-def stated_profile(loss: PrivacyLoss, claim: Guarantee) -> list[tuple[Fraction, Enclosure, Fraction]]:
+def stated_profile(known: PrivacyLoss | WorstCase, claim: Guarantee) -> list[tuple[Fraction, Enclosure, Fraction]]:
     """Rows (epsilon, the certified delta, the delta that the claim allows at most)."""
-    return [(e, loss.certified_delta(e), claimed_delta_upper(claim, e)) for e in stated_epsilons(claim)]
+    return [(e, known.certified_delta(e), claimed_delta_upper(claim, e)) for e in stated_epsilons(claim)]
 
 
-def stated_trade_off(loss: PrivacyLoss, claim: Guarantee) -> list[tuple[Fraction, Enclosure, Fraction]]:
+def stated_trade_off(known: PrivacyLoss | WorstCase, claim: Guarantee) -> list[tuple[Fraction, Enclosure, Fraction]]:
     """Rows (alpha, the certified beta, the beta that the claim allows at least)."""
-    return [(a, loss.enclosed_beta(a, BETA_DIGITS), claimed_beta_lower(claim, a)) for a in ALPHAS]
+    return [(a, known.enclosed_beta(a, BETA_DIGITS), claimed_beta_lower(claim, a)) for a in ALPHAS]
 
 
 def claimed_delta_upper(claim: Guarantee, epsilon: Fraction) -> Fraction:

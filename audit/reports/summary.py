@@ -175,7 +175,7 @@ def _exact_sentence(
 def _said_if_kept(
     claim: Guarantee, worst: WorstCase, epsilon: Enclosure | None, promised: Fraction | None
 ) -> str | None:
-    missed = _if_enclosed(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).lower)
+    missed = _if_enclosed(lambda: worst.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).lower)
     parts = []
     if missed is not None:
         left = f"still misses {'' if worst.exact else 'at least '}{_percent_down(Fraction(missed))} of the members"
@@ -200,7 +200,7 @@ def _said_if_broken(
         return None
     own = own_delta(claim)
     for delta in (own, *DELTAS):
-        found = epsilon if delta == own else _if_enclosed(partial(worst.loss.certified_epsilon, delta))
+        found = epsilon if delta == own else _if_enclosed(partial(worst.certified_epsilon, delta))
         allowed = promised if delta == own else promised_epsilon(claim, delta)
         if found is not None and allowed is not None and found.lower > allowed:
             numbers = told_apart(found.lower, allowed, about, DIGITS)
@@ -213,7 +213,7 @@ def _said_if_broken(
 
 
 def _attack_in_words(claim: Guarantee, worst: WorstCase) -> str:
-    missed = _if_enclosed(lambda: worst.loss.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).upper)
+    missed = _if_enclosed(lambda: worst.enclosed_beta(FALSE_ALARMS, BETA_DIGITS).upper)
     promised = claimed_beta_lower(claim, FALSE_ALARMS)
     if missed is None or Fraction(at_most(100 * Fraction(missed), 2)) >= Fraction(at_least(100 * promised, 2)):
         return ""

@@ -189,7 +189,7 @@ def _variants(mechanism: StructuredMechanism, claim: Guarantee) -> Variants | No
     for name, variant in mechanism.variants().items():
         begin_stage(f"the same noise with other {mechanism.varied_by}")
         with contextlib.suppress(PrecisionExhausted):
-            epsilons[name] = known_epsilon(variant, delta)
+            epsilons[name] = known_epsilon(variant, delta, roughly=True)
     if not epsilons:
         return None
     varied_by = mechanism.varied_by

@@ -28,8 +28,11 @@ Reference: Shaked and Shanthikumar 2007, Stochastic Orders, section 3.A, for the
 
 from __future__ import annotations
 
+import io
 import math
-from dataclasses import dataclass
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, final
@@ -38,11 +41,13 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.domains import Direction
+from dpverdict.audit.losses.lattice.kept import key_with_sources
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticeLedger, LatticePair, RoundedLoss, Side
 from dpverdict.audit.losses.lattice.power import ROUNDING
 from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.arrays import Array
+from dpverdict.numerics.disk_cache import kept
 from dpverdict.numerics.gaussian import BallNormal
 
 _MOVED: Final = 256 * ROUNDING
@@ -52,6 +57,7 @@ _REACH: Final = 13  # standard deviations of the normal variables
 _CUT: Final = 1e-36  # of mass that an addition leaves out at either end
 _MOST_POINTS: Final = 1 << 17
 _BITS: Final = 256
+_SIDES: Final = ("above", "below")
 _NORMAL: Final = BallNormal()
 
 
@@ -101,6 +107,18 @@ class AllocationLattice:
         self.interval = interval
         self._above = self._sum(noise_multiplier, steps, up=True)
         self._below = self._sum(noise_multiplier, steps, up=False)
+
+    @classmethod
+    def of_laws(cls, above: _Law, below: _Law, interval: float) -> AllocationLattice:
+        """The lattice whose two laws are known."""
+        made = cls.__new__(cls)
+        made.interval, made._above, made._below = interval, above, below
+        return made
+
+    @property
+    def laws(self) -> tuple[_Law, _Law]:
+        """The law of R that is larger in convex order, and the one that is smaller."""
+        return self._above, self._below
 
     # the two laws in either order -------------------------------------------------------------------------------------
 
@@ -394,7 +412,65 @@ def _scale(terms: int, steps: int) -> int:
     return scale
 
 
+# kept on disk ---------------------------------------------------------------------------------------------------------
+
+
 @lru_cache(maxsize=8)
 def allocation_lattice(noise_multiplier: Fraction, steps: int, interval: float) -> AllocationLattice:
-    """The lattice of one epoch, kept for both orders and many epochs."""
-    return AllocationLattice(noise_multiplier, steps, interval)
+    """The lattice of one epoch, kept for both orders and many epochs, and on disk where it took long.
+
+    Raises:
+        InvalidValue: as of `AllocationLattice`.
+    """
+
+    def make() -> AllocationLattice:
+        return AllocationLattice(noise_multiplier, steps, interval)
+
+    key = key_with_sources((AllocationLattice.__name__, noise_multiplier, steps, interval), [AllocationLattice])
+    if key is None:
+        return make()
+    return kept(key, make, encode=encoded, decode=lambda content: decoded(content, interval))
+
+
+def encoded(lattice: AllocationLattice) -> bytes:
+    """Both laws, as arrays of NumPy."""
+    arrays = {
+        f"{side}.{name}": np.asarray(value)
+        for side, law in zip(_SIDES, lattice.laws, strict=True)
+        for name, value in asdict(law).items()
+        if value is not None
+    }
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, **arrays)
+    return file.getvalue()
+
+
+def decoded(content: bytes, interval: float) -> AllocationLattice:
+    """The lattice of such bytes, equal in every bit.
+
+    Raises:
+        ValueError: bytes of anything else.
+    """
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            above, below = (_law_of(arrays, side) for side in _SIDES)
+    except (KeyError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError("no lattice of an allocation") from error
+    return AllocationLattice.of_laws(above, below, interval)
+
+
+def _law_of(arrays: Mapping[str, Array], side: str) -> _Law:
+    def number(name: str) -> int | float:
+        return arrays[f"{side}.{name}"].item()
+
+    p = f"{side}.p"
+    return _Law(
+        terms=int(number("terms")),
+        scale=int(number("scale")),
+        first=int(number("first")),
+        q=arrays[f"{side}.q"],
+        p=arrays.get(p),
+        error=float(number("error")),
+        moved=float(number("moved")),
+        cut=(float(arrays[f"{side}.cut"][0]), float(arrays[f"{side}.cut"][1])),
+    )

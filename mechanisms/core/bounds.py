@@ -290,15 +290,17 @@ class Bounds:
     Attributes:
         above: what holds for every pair of neighbours.
         below: what given pairs attain.
+        published: where the two leave a gap, the closest bounds that are published and their source, in words.
     """
 
     above: tuple[Above, ...] = ()
     below: tuple[Below, ...] = field(default=())
+    published: str = ""
 
     @staticmethod
-    def of(above: Sequence[Above], below: Sequence[Below]) -> Bounds:
+    def of(above: Sequence[Above], below: Sequence[Below], published: str = "") -> Bounds:
         """The lists as tuples."""
-        return Bounds(above=tuple(above), below=tuple(below))
+        return Bounds(above=tuple(above), below=tuple(below), published=published)
 
     def by_cost(self) -> Iterator[Above | Below]:
         """Both lists in one, each in its own order; of `WorstPair` the first, which says all."""

@@ -22,8 +22,8 @@ and Ganesh 2026 (arXiv:2602.09338), b-min-separation, there with the steps known
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final, Literal, TypeAlias, final
@@ -85,6 +85,11 @@ _POISSON: Final = (
     "Poisson sampling in all steps, with the noise divided by |C|, which leaves less of it in every direction, and "
     "with steps of which those of the record are some (Kahane 1986)"
 )
+_PUBLISHED: Final[Mapping[StepSampling, str]] = {
+    "balls-in-bins": "from above Schuchardt and Kalinin 2026 (arXiv:2601.21636), by Renyi divergence and conditional "
+    "composition; Choquette-Choo et al. 2024 (arXiv:2410.06266), by simulation",
+    "min-separation": "Dong and Ganesh 2026 (arXiv:2602.09338), by simulation",
+}
 _CYCLIC: Final = "one group's columns do not overlap: sampled Gaussian pairs, one after the other"
 
 
@@ -317,9 +322,10 @@ class SampledMatrixMechanism(GradientMechanism, StatisticMechanism):
 
     def privacy_bounds(self) -> Bounds:
         """The two lists of the way in which steps are drawn."""
-        if self.sampling == "balls-in-bins":
-            return self._of_bins()
-        return self._of_groups() if self.sampling == "cyclic-poisson" else self._of_coins()
+        if self.sampling == "cyclic-poisson":
+            return self._of_groups()
+        found = self._of_bins() if self.sampling == "balls-in-bins" else self._of_coins()
+        return replace(found, published=_PUBLISHED[self.sampling])
 
     def _known(self) -> tuple[Above, ...]:
         return (

@@ -92,9 +92,10 @@ def test_what_is_undecided_is_told_from_both_sides() -> None:
     verdict = certify(Alarm(scale=2), "eps=0.305, delta=0.09")
     assert verdict.status is Status.INCONCLUSIVE
     assert verdict.reason is not None
-    said = [float(part.split(",")[0]) for part in verdict.reason.split("= ")[2:]]
+    said = [float(part.split(",")[0]) for part in verdict.reason.split("; from above")[0].split("= ")[2:]]
     assert said == pytest.approx([0.5 + 2 * math.log(0.91), math.log(0.82 * math.exp(0.5))], abs=2e-4)
-    assert verdict.reason.endswith("and between them undecided")
+    assert "and between them undecided; from above: " in verdict.reason
+    assert "; from below: " in verdict.reason
 
 
 def test_an_exact_pair_decides_every_claim() -> None:

@@ -43,13 +43,21 @@ def kept_laws(key: Key | None, kinds: Sequence[type], make: Callable[[], Compose
         kinds: the classes of the losses, whose source counts; nothing is kept of one of another package.
         make: computes the laws.
     """
-    if key is None or any(kind.__module__.partition(".")[0] != _OWN for kind in kinds):
-        return make()
+    text = None if key is None else key_with_sources(key, kinds)
+    return make() if text is None else kept(text, make, encode=encoded, decode=decoded)
+
+
+def key_with_sources(key: Key, kinds: Sequence[type]) -> str | None:
+    """The key of a file with a hash of the source that its content depends on: the rooms of the classes, and this one.
+
+    None where some class is of another package, there is no source, or a number is too long to be written.
+    """
+    if any(kind.__module__.partition(".")[0] != _OWN for kind in kinds):
+        return None
     try:
-        text = repr((key, _sources(frozenset(_room(kind) for kind in kinds))))
-    except (OSError, ValueError):  # no source; a number of more digits than Python writes
-        return make()
-    return kept(text, make, encode=encoded, decode=decoded)
+        return repr((key, _sources(frozenset(_room(kind) for kind in kinds))))
+    except (OSError, ValueError):
+        return None
 
 
 def _room(kind: type) -> str:

@@ -218,22 +218,21 @@ def _witness(witness: Witness) -> Section:
 
 
 def _numbers(worst: WorstCase, claim: Guarantee) -> Iterator[Section]:
-    loss = worst.loss
     text: tuple[str, ...] = ()
     if not worst.exact:
-        text = ("These curves are of a pair of laws that dominates every pair of neighbours: bounds from above.",)
+        text = ("No worst pair is known: each number is between what some pair attains, and what is certified of all.",)
     profile = Table(
         caption="Privacy profile: the hockey-stick divergence delta at epsilon",
         header=("epsilon", "delta, certified", "delta, claimed at most"),
         rows=tuple(
             (decimal(e), shown(exact, DETAILED), at_most(claimed, DETAILED))
-            for e, exact, claimed in stated_profile(loss, claim)
+            for e, exact, claimed in stated_profile(worst, claim)
         ),
     )
     inverse = Table(
         caption="The smallest epsilon for a delta",
         header=("delta", "epsilon, certified"),
-        rows=tuple((decimal(delta), shown(loss.certified_epsilon(delta), DETAILED)) for delta in stated_deltas(claim)),
+        rows=tuple((decimal(delta), shown(worst.certified_epsilon(delta), DETAILED)) for delta in stated_deltas(claim)),
     )
     yield Section(
         anchor="numbers", title="Exact privacy", evidence=EvidenceKind.EXACT, text=text, tables=(profile, inverse)
@@ -335,13 +334,13 @@ def _profile(worst: WorstCase, claim: Guarantee) -> list[ProfilePoint]:
             "delta": enclosure_fields(exact),
             "claimed_delta_upper": Enclosure.of(Real.of(claimed)).upper,
         }
-        for epsilon, exact, claimed in stated_profile(worst.loss, claim)
+        for epsilon, exact, claimed in stated_profile(worst, claim)
     ]
 
 
 def _epsilon_points(worst: WorstCase, claim: Guarantee) -> list[EpsilonPoint]:
     return [
-        {"delta": rational_fields(delta), "epsilon": enclosure_fields(worst.loss.certified_epsilon(delta))}
+        {"delta": rational_fields(delta), "epsilon": enclosure_fields(worst.certified_epsilon(delta))}
         for delta in stated_deltas(claim)
     ]
 
@@ -353,7 +352,7 @@ def _trade_off(worst: WorstCase, claim: Guarantee) -> list[TradeOffPoint]:
             "beta": enclosure_fields(exact),
             "claimed_beta_lower": Enclosure.of(Real.of(claimed)).lower,
         }
-        for alpha, exact, claimed in stated_trade_off(worst.loss, claim)
+        for alpha, exact, claimed in stated_trade_off(worst, claim)
     ]
 
 

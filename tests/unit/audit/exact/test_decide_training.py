@@ -12,6 +12,8 @@ from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.exact.worst_case import worst_case
 from dpverdict.cli.application import main
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
+from dpverdict.mechanisms.training.batches import SAMPLINGS
 from dpverdict.mechanisms.training.dp_sgd import DPSGD
 
 
@@ -244,3 +246,34 @@ def test_a_replaced_record_of_poisson_batches_has_the_mu_of_one_that_is_removed(
 def test_claims_of_other_batches_that_are_wide_are_undecided():
     often = run(sampling="truncated-poisson", size=100, records=10_000)
     assert certify(often, "eps=3, delta=1e-5").status is Status.INCONCLUSIVE
+
+
+# where the bounds leave a gap -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", [ADD_OR_REMOVE_ONE, REPLACE_ONE])
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_what_is_published_is_named_where_no_worst_pair_is_known_and_only_there(sampling, relation):
+    counted = sampling in ("truncated-poisson", "with-replacement")
+    training = DPSGD(
+        noise_multiplier=1,
+        rate=None if sampling == "with-replacement" else "0.25",
+        steps=16,
+        sampling=sampling,
+        adjacency=relation,
+        separation=4 if sampling == "cyclic-poisson" else None,
+        records=40 if counted else None,
+        size=20 if counted else None,
+    )
+    bounds = training.privacy_bounds()
+    assert (bounds.worst is None) is bool(bounds.published)
+    assert not bounds.published or "(arXiv:" in bounds.published
+
+
+def test_an_undecided_claim_says_which_bounds_are_between_and_what_is_published():
+    training = DPSGD(noise_multiplier=1, rate="0.1", steps=100, sampling="shuffle")
+    reason = certify(training, "eps=17, delta=1e-5").reason
+    assert reason is not None
+    assert "; from above: deterministic batches, which tell no less" in reason
+    assert "; from below: an event of a canary whose gradient is opposite to all others; published: " in reason
+    assert reason.index("arXiv:2411.04205") < reason.index("arXiv:2605.06259")

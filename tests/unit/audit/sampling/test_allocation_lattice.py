@@ -1,16 +1,22 @@
 """Random allocation on a lattice: around the certified profile, for any number of steps, and with planted faults."""
 
+import dataclasses
 import math
+import pickle
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpverdict.audit.losses.domains import Direction
+from dpverdict.audit.losses.lattice import kept as kept_module
 from dpverdict.audit.losses.lattice.bounds import LatticeBounds
+from dpverdict.audit.sampling import allocation_lattice as allocation_module
 from dpverdict.audit.sampling.allocation import AllocationLoss
-from dpverdict.audit.sampling.allocation_lattice import AllocationLattice
+from dpverdict.audit.sampling.allocation_lattice import AllocationLattice, allocation_lattice, decoded
 from dpverdict.errors import ContradictoryBounds, InvalidValue
+from dpverdict.numerics import disk_cache
 
 ORACLES = {
     ("1", 10, Direction.REMOVE, 1.0): 2.78286899918157e-3,
@@ -88,3 +94,52 @@ def test_an_interval_that_takes_too_many_points_is_refused() -> None:
 def test_the_spread_is_about_the_size_of_the_loss(lattice: AllocationLattice) -> None:
     loss = AllocationLoss(Fraction(1), 10, Direction.REMOVE)
     assert loss.spread() == lattice.spread() == 0.5
+
+
+# kept on disk ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("DPVERDICT_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(disk_cache, "LEAST_SECONDS", 0.0)
+    return tmp_path / "dpverdict" / "lattices"
+
+
+def made_or_read() -> AllocationLattice:
+    return allocation_lattice.__wrapped__(Fraction(1), 10, 2.0**-5)
+
+
+def numbers(lattice: AllocationLattice) -> bytes:
+    return pickle.dumps([value for law in lattice.laws for value in dataclasses.astuple(law)])
+
+
+def no_sum(*_: object, **__: object) -> None:
+    raise ZeroDivisionError
+
+
+def test_a_lattice_is_read_back_bit_by_bit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = numbers(made_or_read())
+    assert len(list(folder.iterdir())) == 1
+    monkeypatch.setattr(AllocationLattice, "_sum", no_sum)
+    assert numbers(made_or_read()) == truth
+
+
+@pytest.mark.parametrize("fault", ["bits", "cut off", "source", "no lattice"])
+def test_a_lattice_that_is_not_this_one_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    made_or_read()
+    (path,) = folder.iterdir()
+    content = bytearray(path.read_bytes())
+    if fault == "bits":
+        content[-200] ^= 1
+        path.write_bytes(content)
+    elif fault == "cut off":
+        path.write_bytes(content[:-1])
+    elif fault == "source":
+        monkeypatch.setattr(kept_module, "_sources", lambda rooms: "of another version")
+    else:
+        monkeypatch.setattr(allocation_module, "decoded", lambda content, interval: decoded(b"none", interval))
+    monkeypatch.setattr(AllocationLattice, "_sum", no_sum)
+    with pytest.raises(ZeroDivisionError):
+        made_or_read()
