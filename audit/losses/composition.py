@@ -88,6 +88,8 @@ def compose(*losses: Factor) -> PrivacyLoss:
 def compose_counted(parts: Iterable[tuple[Factor, int]]) -> PrivacyLoss:
     """`compose` of losses with the number of times each occurs: a million times cost what once costs."""
     counted = _counted(parts)
+    if len(counted) == 1 and counted[0][1] == 1 and isinstance(counted[0][0], AddRemoveLoss):
+        return counted[0][0]
     if any(isinstance(loss, AddRemoveLoss) for loss, _ in counted):
         pairs = [
             ((loss.remove, loss.add) if isinstance(loss, AddRemoveLoss) else (loss, _reversed(loss)), n)

@@ -309,6 +309,9 @@ class ProductLoss(BallLoss):
                 return log_between(found.lower(), found.upper())
 
     def _epsilon_ball(self, delta: Fraction) -> arb:
+        return self._epsilon_to(delta, ACCURACY)
+
+    def _epsilon_to(self, delta: Fraction, bits: int) -> arb:
         if delta == 1:
             return arb(0)
         with precision(_BITS):
@@ -318,7 +321,7 @@ class ProductLoss(BallLoss):
         if not level > infinite:
             return self._at_infinite_mass(delta)
         guess = self._engine.guess(delta)
-        return epsilon_by_bounds(self.profile, self._enclosed, self._engine.at_most, delta, guess=guess)
+        return epsilon_by_bounds(self.profile, self._enclosed, self._engine.at_most, delta, guess=guess, accuracy=bits)
 
     def _at_infinite_mass(self, delta: Fraction) -> arb:
         """epsilon at delta = P[L infinite], where it is the largest finite loss, or too close to it to tell."""
