@@ -51,6 +51,7 @@ from typing import Any, final
 import numpy as np
 from flint import acb, acb_mat, arb
 from numpy.polynomial.legendre import leggauss
+from scipy.special import gammaln
 
 from dpverdict.balls import Real, ball, precision
 from dpverdict.numerics.arrays import Array
@@ -300,14 +301,20 @@ class GaussianMoments(StepMoments):
         return found
 
     def log_jumps(self, epsilon: float, steps: int) -> float:
-        """The likeliest of 1, 2, 4, ... equal losses: each is that of a z, of density phi(z) and likelihood ratio g."""
+        """The likeliest of 1, 2, 4, ... equal losses: each is that of a z, of density phi(z) and likelihood ratio g.
+
+        They may be those of any of the steps; the others have about no loss.
+        """
         numbers = np.unique(np.append(2.0 ** np.arange(math.log2(steps)), steps))
+        ways = math.lgamma(steps + 1) - gammaln(numbers + 1) - gammaln(steps - numbers + 1)
         share = epsilon / numbers
         if self._top > 1:
             places = np.interp(share, self.losses, self._z)
-            return min(float((epsilon - numbers * places**2 / 2).max()), 0.0)
-        places = (share + np.log1p(-np.expm1(-share) * (1 - float(self.rate)) / float(self.rate))) / self._mu_float
-        return min(float((epsilon - numbers * (places + self._mu_float / 2) ** 2 / 2).max()), 0.0)
+        else:
+            places = share + np.log1p(-np.expm1(-share) * (1 - float(self.rate)) / float(self.rate))
+            places = places / self._mu_float + self._mu_float / 2
+        beyond = np.log1p(math.sqrt(2 * math.pi) * np.maximum(places, 0.0))
+        return min(float((ways + epsilon - numbers * places**2 / 2 - beyond).max()), 0.0)
 
     def points(self, heights: Array) -> Array:
         """The exponentials of a line shifted by i b, on some 24 standard deviations, whatever the height."""
