@@ -107,7 +107,7 @@ class StepMoments(ABC):
         square = weights @ self.losses**2 / total
         return peak + np.log(total), np.maximum(square - mean**2, 1e-300)
 
-    def log_jumps(self, epsilon: float, steps: int) -> float:
+    def log_jumps(self, epsilon: float, steps: int, *, of_any: bool) -> float:
         """About log of the probability that few large losses of the order remove add up to epsilon; 0 if unknown."""
         return 0.0
 
@@ -300,13 +300,14 @@ class GaussianMoments(StepMoments):
             found = exponent
         return found
 
-    def log_jumps(self, epsilon: float, steps: int) -> float:
+    def log_jumps(self, epsilon: float, steps: int, *, of_any: bool) -> float:
         """The likeliest of 1, 2, 4, ... equal losses: each is that of a z, of density phi(z) and likelihood ratio g.
 
-        They may be those of any of the steps; the others have about no loss.
+        The others have about no loss. ``of_any``: whether it counts that they may be those of any of the steps; without
+        it, less is told rather than more.
         """
         numbers = np.unique(np.append(2.0 ** np.arange(math.log2(steps)), steps))
-        ways = math.lgamma(steps + 1) - gammaln(numbers + 1) - gammaln(steps - numbers + 1)
+        ways = (math.lgamma(steps + 1) - gammaln(numbers + 1) - gammaln(steps - numbers + 1)) * of_any
         share = epsilon / numbers
         if self._top > 1:
             places = np.interp(share, self.losses, self._z)

@@ -393,7 +393,8 @@ class SampledSteps(BallLoss):
         curvature = curvatures[best] + 1 / centres[best] ** 2 + 1 / (centres[best] + 1) ** 2
         size = min(float(weighted[best]) - 0.5 * math.log(2 * math.pi * curvature), 0.0)
         if self.step.order is Direction.REMOVE and epsilon > 0:
-            size = min(size, self._moments.log_jumps(epsilon, self.steps))
+            inside = best < _CENTRES - 2  # else the saddle may be beyond
+            size = min(size, self._moments.log_jumps(epsilon, self.steps, of_any=inside))
         return centres, heights, weighted, curvatures, best, size
 
     def _line(self, epsilon: float, bits: int) -> PanelLine | None:

@@ -290,3 +290,12 @@ def test_a_worse_order_add_is_not_passed_over():
         assert few.lower <= known.upper
         assert known.lower <= few.upper
     assert other.certified_epsilon("0.01").contains(steps.remove.certified_epsilon("0.01").lower)
+
+
+@pytest.mark.parametrize("mu", ["0.25", "0.5", "2"])
+def test_rare_steps_are_estimated_so_that_a_line_is_found(mu):
+    """A size that is estimated too large would ask for lines of too few bits, again and again."""
+    loss = poisson_sampled(GaussianLoss(mu), "5.18e-5", 6231).remove
+    for level in ("0.002", "0.02"):
+        found = loss.profile(Fraction(level), 30)
+        assert found.rel_accuracy_bits() >= 30
