@@ -302,8 +302,9 @@ class PrivacyLoss(ABC):
         As there, delta(lower) > delta >= delta(upper) holds for certain if lower > 0.
 
         >>> from dpverdict.audit import GaussianLoss, poisson_sampled
-        >>> poisson_sampled(GaussianLoss(1), "0.01", 1000).enclosed_epsilon("1e-5", 4).contains(1.82823667)
-        True
+        >>> few = poisson_sampled(GaussianLoss(1), "0.01", 1000).enclosed_epsilon("1e-5", 3)
+        >>> few.contains("1.82823667"), few.upper - few.lower < 1e-3 * few.upper
+        (True, True)
         """
         level = DELTA.exact(delta)
         return LEVEL.enclosure(self._epsilon_to(level, math.ceil(digits * math.log2(10))))

@@ -51,7 +51,6 @@ from typing import Any, final
 import numpy as np
 from flint import acb, acb_mat, arb
 from numpy.polynomial.legendre import leggauss
-from scipy.special import gammaln
 
 from dpverdict.balls import Real, ball, precision
 from dpverdict.numerics.arrays import Array
@@ -307,7 +306,8 @@ class GaussianMoments(StepMoments):
         it, less is told rather than more.
         """
         numbers = np.unique(np.append(2.0 ** np.arange(math.log2(steps)), steps))
-        ways = (math.lgamma(steps + 1) - gammaln(numbers + 1) - gammaln(steps - numbers + 1)) * of_any
+        orders = [math.lgamma(n + 1) + math.lgamma(steps - n + 1) for n in numbers.tolist()]
+        ways = (math.lgamma(steps + 1) - np.array(orders)) * of_any
         share = epsilon / numbers
         if self._top > 1:
             places = np.interp(share, self.losses, self._z)
