@@ -3,7 +3,8 @@
 Each peer is run by an interpreter of its own, DIR/NAME/bin/python, where it is installed; one that is not there is left
 out. A line has the two numbers that are told, or one where there is only an upper one or an estimate, and the processor
 time of all threads; then how many times as long as ours the peer takes, and how many times as wide its interval is,
-from our lower end where it has none of its own. Imports and a first small case are not timed.
+from our lower end where it has none of its own. The other lines of ours are for `DIGITS` digits; "at its width" is how
+many times as long a peer takes as our quickest line that is no wider. Imports and a first small case are not timed.
 
     python benchmarks/training_peers.py --peers DIR
 """
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +44,9 @@ WARM: Final[list[dict[str, Any]]] = [
     {"bins": ((1.0, 0.25), 5.0, 8, 4)},
 ]
 DELTA: Final = 1e-5
+DIGITS: Final = (3, 5)
+"""Of our other lines."""
+OURS: Final[dict[str, int | None]] = {"dpverdict": None} | {f"dpverdict, {digits} digits": digits for digits in DIGITS}
 LIMIT: Final = 600
 """Seconds of the clock that a peer has for all cases."""
 Interval = tuple[float | None, float | None]
@@ -62,11 +67,13 @@ def gram(band: tuple[float, ...], steps: int, bins: int) -> list[float]:
 # one function for each accountant: from a case to (lower, upper), None where it has no such number --------------------
 
 
-def ours(case: dict[str, Any]) -> Interval:
+def ours(case: dict[str, Any], digits: int | None) -> Interval:
     """Certified: the truth of a matrix mechanism is between what is attained and what is certified from above."""
     from dpverdict.audit import GaussianLoss, compose, poisson_sampled, random_allocation
 
     if "bins" in case:
+        if digits is not None:
+            raise NotImplementedError
         from dpverdict.audit.exact.decide import known_epsilon
         from dpverdict.balls import exactly
         from dpverdict.mechanisms.training.sampled_matrix import SampledMatrixMechanism
@@ -88,7 +95,7 @@ def ours(case: dict[str, Any]) -> Interval:
     else:
         parts = [poisson_sampled(GaussianLoss(1 / s), str(q), t) for s, q, t in case["parts"]]
         loss = compose(*parts)
-    found = loss.certified_epsilon("1e-5")
+    found = loss.certified_epsilon("1e-5") if digits is None else loss.enclosed_epsilon("1e-5", digits)
     return found.lower, found.upper
 
 
@@ -253,28 +260,31 @@ def main() -> None:
     parser.add_argument("--as", dest="name")
     options = parser.parse_args()
     if options.name:
-        measured(ours if options.name == "dpverdict" else PEERS[options.name])
+        measured(partial(ours, digits=OURS[options.name]) if options.name in OURS else PEERS[options.name])
         return
-    told = {"dpverdict": lines_of("dpverdict", sys.executable)}
+    told = {name: lines_of(name, sys.executable) for name in OURS}
     for name in PEERS:
         interpreter = options.peers / name / "bin" / "python"
         if interpreter.exists():
             told[name] = lines_of(name, str(interpreter.absolute()))
     print(f"epsilon at delta = {DELTA}; processor time; ratios to ours: time, width")
     for case in CASES:
+        lines_of_ours = [line for name in OURS if (line := told[name].get(case)) and "s" in line]
         own = told["dpverdict"].get(case)
         print(case)
         for name, lines in told.items():
             line = lines.get(case)
             if line is None:
                 continue
-            text = f"    {name:18} {interval(line):34}"
+            text = f"    {name:21} {interval(line):34}"
             if "s" in line:
                 text += f" {line['s']:8.2f} s"
-            if name != "dpverdict" and own and "s" in line:
+            if name not in OURS and own and "s" in line:
                 width = max(own["high"] - own["low"], math.ulp(own["high"]))
                 gap = line["high"] - (own["low"] if line["low"] is None else line["low"])
+                seconds = [one["s"] for one in lines_of_ours if one["high"] - one["low"] <= gap]
                 text += f"   time {line['s'] / own['s']:.3g}, width {gap / width:.1e}"
+                text += f"; at its width time {line['s'] / min(seconds, default=math.nan):.3g}"
                 if line["high"] < own["low"] or (line["low"] or 0) > own["high"]:
                     text += "   does not hold ours"
             print(text)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ every class of losses, and none of them it. A list in small letters is no part o
 
 
 _USUAL_DELTA: Final = 1e-6
+_TO_COMPARE: Final = 16  # bits of a profile that mostly tell whether it is below a level
 
 REAL_ARITHMETIC: Final = "noise and sums are real numbers: rounding in the sampler is not covered"
 NORMAL_VARIATES: Final = "the normal variates are independent and exact"
@@ -293,6 +295,23 @@ class PrivacyLoss(ABC):
     def enclosed_beta(self, alpha: Fraction, digits: int) -> Enclosure:
         """Encloses beta(alpha) to about ``digits`` digits: sooner than `certified_beta`, where all digits take long."""
         return self.certified_beta(alpha)
+
+    def enclosed_epsilon(self, delta: Exact, digits: int) -> Enclosure:
+        """Encloses ``epsilon(delta)`` to about ``digits`` digits: sooner than `certified_epsilon`, where all take long.
+
+        As there, delta(lower) > delta >= delta(upper) holds for certain if lower > 0.
+
+        >>> from dpverdict.audit import GaussianLoss, poisson_sampled
+        >>> few = poisson_sampled(GaussianLoss(1), "0.01", 1000).enclosed_epsilon("1e-5", 3)
+        >>> few.contains("1.82823667"), few.upper - few.lower < 1e-3 * few.upper
+        (True, True)
+        """
+        level = DELTA.exact(delta)
+        return LEVEL.enclosure(self._epsilon_to(level, math.ceil(digits * math.log2(10))))
+
+    def _epsilon_to(self, delta: Fraction, bits: int) -> arb:
+        """A ball of epsilon(delta), to about so many bits where fewer take less time."""
+        return self._epsilon_balls([delta])[0]
 
     def through_points(self, floor: float) -> ThroughPoints | None:
         """Certified points of both curves, down to delta = ``floor``, to draw them through where values take long.
@@ -809,9 +828,26 @@ class AddRemoveLoss(PrivacyLoss):
     def _epsilon_balls(self, deltas: Sequence[Exact]) -> list[arb]:
         values = self.remove._epsilon_balls(deltas)
         for i, (delta, value) in enumerate(zip(deltas, values, strict=True)):
-            if not (value.is_finite() and self.add.delta_at_most(as_fraction(value.lower())) <= ball(exactly(delta))):
+            if not self._adds_less(value, exactly(delta)):
                 values[i] = _larger_balls([value], self.add._epsilon_balls([delta]))[0]
         return values
+
+    def _epsilon_to(self, delta: Fraction, bits: int) -> arb:
+        value = self.remove._epsilon_to(delta, bits)
+        if self._adds_less(value, delta):
+            return value
+        return _larger_balls([value], [self.add._epsilon_to(delta, bits)])[0]
+
+    def _adds_less(self, value: arb, delta: Fraction) -> bool:
+        """Whether the profile of ``add`` is certainly at most delta where epsilon of ``remove`` begins."""
+        if not value.is_finite():
+            return False
+        place, level = as_fraction(value.lower()), ball(delta)
+        if self.add.delta_at_most(place) <= level:
+            return True
+        with contextlib.suppress(PrecisionExhausted):
+            return isinstance(self.add, BallLoss) and bool(self.add.profile(place, _TO_COMPARE) <= level)
+        return False
 
     def _beta_balls(self, alphas: Sequence[Exact]) -> list[arb]:
         both = zip(self.remove._beta_balls(alphas), self.add._beta_balls(alphas), strict=True)

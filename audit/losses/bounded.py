@@ -23,7 +23,7 @@ from dpverdict.audit.losses.curves import (
 )
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, PROFILE, EventBound, LossTails
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LEVEL, PROFILE, TRADE_OFF, EventBound, LossTails
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -48,7 +48,7 @@ from dpverdict.audit.losses.lattice.whole import (
     laws_of_tails,
     laws_on_points,
 )
-from dpverdict.balls import Exact, ball, exactly, precision, refine
+from dpverdict.balls import Exact, Quantity, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import as_fraction
@@ -115,23 +115,30 @@ class BoundedLoss(PrivacyLoss):
             power of 2, or a divisor of an atom of the most frequent Laplace or finite factor, if all Laplace factors
             have one shift. Of many factors it is larger, so that the lattice has some 2^18 points.
         halvings: how often the step is halved where the bounds are not close; with 0 there is this lattice alone.
+        between: makes two certified losses whose curves are on either side of this one, lower and upper, which are
+            asked first where the tails of a factor are not certified; None where there are none.
 
     Raises:
         InvalidValue: no factors; a factor without tails; factors on different lattices.
     """
 
-    __slots__ = ("__dict__", "_factors", "_halvings", "interval")
+    __slots__ = ("__dict__", "_factors", "_halvings", "_make_sides", "interval")
     interval: float
 
     def __init__(
-        self, factors: Sequence[tuple[Factor, int]], interval: float | None = None, *, halvings: int = _HALVINGS
+        self,
+        factors: Sequence[tuple[Factor, int]],
+        interval: float | None = None,
+        *,
+        halvings: int = _HALVINGS,
+        between: Callable[[], tuple[PrivacyLoss, PrivacyLoss] | None] | None = None,
     ) -> None:
         if not factors:
             raise InvalidValue("factors", "[]", "not empty", "give at least one loss to compose")
         spreads = [
             (_spread_of_factor(part), count) for part, count in _parts(factors)
         ]  # refuses a loss that has no tails
-        self._factors, self._halvings = tuple(factors), halvings
+        self._factors, self._halvings, self._make_sides = tuple(factors), halvings, between
         known = {factor.law.interval for factor, _ in factors if isinstance(factor, PldLoss)}
         if len(known) > 1 or (known and interval is not None and Fraction(interval) not in known):
             remedy = "make all distributions with one interval"
@@ -190,7 +197,37 @@ class BoundedLoss(PrivacyLoss):
         if self.is_certified:
             return super().delta_bounds(epsilons)
         points = EPSILON.floats(np.asarray(epsilons, dtype=np.float64))
+        return self._closest(PROFILE, lambda side, at: side.delta_bounds(at), self._delta_on_lattice, points)
+
+    def _delta_on_lattice(self, points: Array) -> tuple[Array, Array]:
         return _at_each(self._bounds.delta_bounds, points)
+
+    @cached_property
+    def _sides(self) -> tuple[PrivacyLoss, PrivacyLoss] | None:
+        """Certified losses whose curves are on either side of this one."""
+        return None if self._make_sides is None else self._make_sides()
+
+    def _closest(
+        self,
+        quantity: Quantity,
+        ask: Callable[[PrivacyLoss, Array], tuple[Array, Array]],
+        on_lattice: Callable[[Array], tuple[Array, Array]],
+        points: Array,
+        *,
+        falls: bool = False,
+    ) -> tuple[Array, Array]:
+        """The bounds of the losses on either side, and those of the lattice where there are none or they are wide.
+
+        ``falls``: whether the curve is lower for the loss that is easier to tell.
+        """
+        if self._sides is None:
+            return on_lattice(points)
+        one, other = self._sides[::-1] if falls else self._sides
+        lower, upper = ask(one, points)[0], ask(other, points)[1]
+        if (upper - lower > CLOSE * np.abs(upper)).any():
+            low, high = on_lattice(points)
+            lower, upper = np.maximum(lower, low), np.minimum(upper, high)
+        return quantity.bounds(lower, upper)
 
     def log_delta_bounds(self, epsilons: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on its logarithm; -inf where the ledger is larger than the value."""
@@ -206,14 +243,21 @@ class BoundedLoss(PrivacyLoss):
         if self.is_certified:
             return super().epsilon_bounds(deltas)
         points = DELTA.floats(np.asarray(deltas, dtype=np.float64))
-        return _at_each(self._bounds.epsilon_bounds, points)
+        return self._closest(
+            LEVEL,
+            lambda side, at: side.epsilon_bounds(at),
+            lambda at: _at_each(self._bounds.epsilon_bounds, at),
+            points,
+        )
 
     def beta_bounds(self, alphas: Array) -> tuple[Array, Array]:
         """(lower, upper) bounds on the trade-off function, at levels of any shape."""
         if self.is_certified:
             return super().beta_bounds(alphas)
         levels = ALPHA.floats(np.asarray(alphas, dtype=np.float64))
-        return self._bounds.beta_bounds(levels)
+        return self._closest(
+            TRADE_OFF, lambda side, at: side.beta_bounds(at), self._bounds.beta_bounds, levels, falls=True
+        )
 
     def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
         """The errors charged to the upper and to the lower bound on delta(epsilon)."""

@@ -18,8 +18,16 @@ from dpverdict.audit.losses.contour.mixture import Mixture
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, number_of_atoms
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.finite.pld import MOST_OF_A_CONTOUR, PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss
+from dpverdict.audit.losses.lattice.discretise import (
+    TAIL_MASS,
+    default_interval,
+    lattice_pair,
+    lattice_range,
+    spread,
+)
 from dpverdict.balls import Real
 from dpverdict.errors import InvalidValue
 from dpverdict.numerics.exponential_sums import ExponentialSum
@@ -39,6 +47,8 @@ MOST_ATOMS_ON_A_LATTICE: Final = 2048
 """The largest number of a mixture in which discrete Gaussian noise has some: beside a closed form, or a lattice."""
 
 _FEW_RESPONSES: Final = 64  # of one rate, that are finite laws beside other losses
+
+_FINER: Final = (16, 4, 1)  # than the usual lattice is that of a law beside a contour
 
 _ATOM_BITS: Final = 96  # to which these are counted
 
@@ -88,6 +98,8 @@ def compose(*losses: Factor) -> PrivacyLoss:
 def compose_counted(parts: Iterable[tuple[Factor, int]]) -> PrivacyLoss:
     """`compose` of losses with the number of times each occurs: a million times cost what once costs."""
     counted = _counted(parts)
+    if len(counted) == 1 and counted[0][1] == 1 and isinstance(counted[0][0], AddRemoveLoss):
+        return counted[0][0]
     if any(isinstance(loss, AddRemoveLoss) for loss, _ in counted):
         pairs = [
             ((loss.remove, loss.add) if isinstance(loss, AddRemoveLoss) else (loss, _reversed(loss)), n)
@@ -215,7 +227,7 @@ def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
     counted = _counted(factors)
     known = [(factor, count) for factor, count in counted if isinstance(factor, PrivacyLoss)]
     if len(known) < len(counted):
-        return BoundedLoss(counted)
+        return BoundedLoss(counted, between=partial(_between, counted))
     if len(known) > 1:  # responses beside other losses are finite laws, whose atoms need no lattice
         known = [
             (_response(factor), count * factor.times) if _is_short(factor) else (factor, count)
@@ -249,6 +261,31 @@ def _by_kinds(factors: Sequence[tuple[Factor, int]]) -> PrivacyLoss:
         if engine is not None:
             return ProductLoss(known, engine)  # pyright: ignore[reportArgumentType]
     return BoundedLoss(counted)
+
+
+def _between(counted: Sequence[tuple[Factor, int]]) -> tuple[PrivacyLoss, PrivacyLoss] | None:
+    """Two compositions by one contour: with the optimistic, and with the pessimistic law of every `CustomLoss`.
+
+    Beside many steps of sampled noise, these have no lattice. None where there is no such contour.
+    """
+    sides: tuple[list[tuple[PrivacyLoss, int]], ...] = [], []
+    for factor, count in counted:
+        laws = (factor, factor) if isinstance(factor, PrivacyLoss) else _laws_of_tails(factor)
+        for side, law in zip(sides, laws, strict=True):
+            side.append((law, count))
+    lower, upper = (product_loss(side) for side in sides)
+    return None if lower is None or upper is None else (lower, upper)
+
+
+def _laws_of_tails(factor: CustomLoss) -> tuple[PldLoss, PldLoss]:
+    """The optimistic and the pessimistic law, on the finest lattice that a contour takes."""
+    interval = default_interval([(spread(factor.tails), 1)])
+    for finer in _FINER:
+        first, last = lattice_range(factor.tails, interval / finer, TAIL_MASS)
+        if last - first < MOST_OF_A_CONTOUR:
+            break
+    pair = lattice_pair(factor.tails, interval / finer)
+    return PldLoss(pair.optimistic), PldLoss(pair.pessimistic)
 
 
 def _beside_atoms(

@@ -79,36 +79,44 @@ def log_between(lower: arb, upper: arb) -> arb:
 
 
 def epsilon_ball(
-    profile: Curve, delta: Fraction, *, highest: Fraction | None = None, guess: Fraction | None = None
+    profile: Curve,
+    delta: Fraction,
+    *,
+    highest: Fraction | None = None,
+    guess: Fraction | None = None,
+    accuracy: int = ACCURACY,
 ) -> arb:
     """The smallest epsilon >= 0 with delta(epsilon) <= delta, for 0 < delta; exactly 0 if delta(0) <= delta.
 
     The profile is certainly above ``delta`` at the lower end of the ball returned, and certainly at or below it at the
-    upper end; the two are a relative 2^-57 apart at most.
+    upper end; the two are a relative 2^-(accuracy + 1) apart at most.
 
     Args:
         profile: the curve delta(epsilon).
         delta: the level, a rational number > 0.
         highest: an epsilon where the profile is certainly at most ``delta`` (the pure epsilon of the loss), if known.
         guess: about the result, for a profile that costs more the more bits it has: the search begins there.
+        accuracy: accurate bits of the ball.
 
     Raises:
         PrecisionExhausted: a sign stays undecided, or the profile stays above ``delta`` up to epsilon = 2^64.
     """
     first = _FIRST_BITS if guess is None else _COARSE_BITS
-    at_zero, sign = _log_ratio_with_sign(profile, Fraction(0), delta, first=first)
-    if sign <= 0:
-        return arb(0)
-    if highest is not None:
-        bracket = Bracket(low=Fraction(0), high=highest, at_low=at_zero, at_high=arb("-inf"))
-    elif guess is not None and guess > 0:
-        bracket = _bracket_around(profile, delta, at_zero, guess)
-    else:
-        bracket = _bracket_to_the_right(profile, delta, at_zero)
+    bracket = None
+    if highest is None and guess is not None and guess > 0:
+        bracket = _bracket_around(profile, delta, guess)
+    if bracket is None:
+        at_zero, sign = _log_ratio_with_sign(profile, Fraction(0), delta, first=first)
+        if sign <= 0:
+            return arb(0)
+        if highest is not None:
+            bracket = Bracket(low=Fraction(0), high=highest, at_low=at_zero, at_high=arb("-inf"))
+        else:
+            bracket = _bracket_to_the_right(profile, delta, at_zero)
     for point in bracket.trials(_FIRST_BITS):
-        if bracket.width * 2 ** (ACCURACY + 1) <= bracket.high:
+        if bracket.width * 2 ** (accuracy + 1) <= bracket.high:
             break
-        bits = first if bracket.width * _COARSE > bracket.high else _FIRST_BITS
+        bits = first if accuracy <= _COARSE_BITS or bracket.width * _COARSE > bracket.high else _FIRST_BITS
         bracket.narrow(point, *_log_ratio_with_sign(profile, point, delta, first=bits))
     with precision(ACCURACY + 40):
         return ball(bracket.low).union(ball(bracket.high))
@@ -254,8 +262,8 @@ def _bracket_to_the_right(curve: Curve, level: Fraction, at_zero: arb) -> Bracke
     raise PrecisionExhausted("epsilon", _FIRST_BITS, "no epsilon up to 2^64 is large enough: there may be none")
 
 
-def _bracket_around(curve: Curve, level: Fraction, at_zero: arb, guess: Fraction) -> Bracket:
-    """A bracket from points near a guess > 0, further and further from it."""
+def _bracket_around(curve: Curve, level: Fraction, guess: Fraction) -> Bracket | None:
+    """A bracket from points near a guess > 0, further and further from it; None where these have none."""
     value, sign = _log_ratio_with_sign(curve, guess, level, first=_COARSE_BITS)
     if sign > 0:
         low, at_low = guess, value
@@ -264,14 +272,14 @@ def _bracket_around(curve: Curve, level: Fraction, at_zero: arb, guess: Fraction
             if sign < 0:
                 return Bracket(low=low, high=guess * factor, at_low=at_low, at_high=value)
             low, at_low = guess * factor, value
-        return _bracket_to_the_right(curve, level, at_zero)
+        return None
     high, at_high = guess, value
     for factor in _FACTORS:
         value, sign = _log_ratio_with_sign(curve, guess / factor, level, first=_COARSE_BITS)
         if sign > 0:
             return Bracket(low=guess / factor, high=high, at_low=value, at_high=at_high)
         high, at_high = guess / factor, value
-    return Bracket(low=Fraction(0), high=high, at_low=at_zero, at_high=at_high)
+    return None
 
 
 Enclosed: TypeAlias = Callable[[Fraction], arb]
@@ -321,7 +329,13 @@ def epsilon_between(enclosed: Enclosed, delta: Fraction, highest: Fraction) -> a
 
 
 def epsilon_by_bounds(
-    profile: Curve, enclosed: Enclosed, at_most: Enclosed, delta: Fraction, *, guess: Fraction | None = None
+    profile: Curve,
+    enclosed: Enclosed,
+    at_most: Enclosed,
+    delta: Fraction,
+    *,
+    guess: Fraction | None = None,
+    accuracy: int = ACCURACY,
 ) -> arb:
     """The smallest epsilon >= 0 with delta(epsilon) <= ``delta``, of a profile that some epsilons are too far out for.
 
@@ -330,7 +344,7 @@ def epsilon_by_bounds(
         enclosed: the profile at every epsilon, as closely as it is known.
         at_most: upper bounds on it for epsilon >= 0 that are quick.
         delta: the level, 0 < delta < 1.
-        guess: as of `epsilon_ball`.
+        guess, accuracy: as of `epsilon_ball`.
     """
 
     def near(epsilon: Fraction, bits: int) -> arb:
@@ -341,7 +355,7 @@ def epsilon_by_bounds(
         return profile(epsilon, bits)
 
     try:
-        return epsilon_ball(near, delta, guess=guess)
+        return epsilon_ball(near, delta, guess=guess, accuracy=accuracy)
     except PrecisionExhausted:  # so many bits there are not
         return epsilon_between(enclosed, delta, first_within(at_most, delta / 2))
 

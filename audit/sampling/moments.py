@@ -57,22 +57,29 @@ from dpverdict.numerics.arrays import Array
 
 _BOUND_BITS = 96
 _REACH = 40.0  # standard deviations, for float64 estimates
-_SHIFTS = 32
+_SHIFTS = 18
+_COARSER = 3  # times the spacing of the estimates: where shifted lines are only compared
 _LARGEST_TILT = 100.0  # of z: moments beyond are not used
 _MOST_EXPONENT = 1e13  # times log(1 - q)
 _EXPONENTS = 60
 _NEGLIGIBLE = 100.0  # as a logarithm
 _DEEP = 600.0  # as a logarithm: where a line oscillates least, the integrand may be as far below its largest
+_NEXT_TO_NOTHING = 700.0  # as a logarithm
+_MOST_KEPT = 64  # moments at exact exponents
 _SHORTEST = 2.0**-12  # piece of the line
 
 
 class StepMoments(ABC):
     """The moments of one step. ``nodes`` are losses log g with ``log_weights`` for estimates in float64."""
 
-    __slots__ = ("log_weights", "losses", "rate")
+    __slots__ = ("_kept", "log_weights", "losses", "rate")
     rate: Fraction
     losses: Array
     log_weights: Array
+
+    def __init__(self, rate: Fraction) -> None:
+        self.rate = rate
+        self._kept: dict[tuple[int, int], arb] = {}
 
     # float64, which only steers ---------------------------------------------------------------------------------------
 
@@ -88,15 +95,18 @@ class StepMoments(ABC):
 
     def estimates(self, exponents: Array) -> tuple[Array, Array]:
         """log M(W) and the variance of log g under the law tilted by g^W, at W of shape (n,)."""
-        table = self.log_weights + exponents[:, None] * self.losses
+        table = np.multiply.outer(exponents, self.losses)
+        table += self.log_weights
         peak = table.max(axis=1)
-        weights = np.exp(table - peak[:, None])
+        table -= peak[:, None]
+        np.maximum(table, -_NEXT_TO_NOTHING, out=table)  # the exponential is slow where it underflows
+        weights = np.exp(table, out=table)
         total = weights.sum(axis=1)
         mean = weights @ self.losses / total
         square = weights @ self.losses**2 / total
         return peak + np.log(total), np.maximum(square - mean**2, 1e-300)
 
-    def log_jumps(self, epsilon: float, steps: int) -> float:
+    def log_jumps(self, epsilon: float, steps: int, *, of_any: bool) -> float:
         """About log of the probability that few large losses of the order remove add up to epsilon; 0 if unknown."""
         return 0.0
 
@@ -110,9 +120,20 @@ class StepMoments(ABC):
 
     # balls ------------------------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def real(self, exponent: arb) -> arb:
-        """M(W) at a real exponent."""
+        """M(W) at a real exponent; those of exact numbers are kept."""
+        if not exponent.is_exact():
+            return self._real(exponent)
+        mantissa, power = exponent.man_exp()
+        key = int(mantissa), int(power)
+        if key not in self._kept:
+            while len(self._kept) >= _MOST_KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = self._real(exponent)
+        return self._kept[key]
+
+    @abstractmethod
+    def _real(self, exponent: arb) -> arb: ...
 
     @abstractmethod
     def line(self, exponent: arb, step: float, number: int, bits: int) -> list[acb]:
@@ -200,13 +221,15 @@ class GaussianMoments(StepMoments):
         moves: how many times as far it moves the sum, k, each with its probability p_k given that it takes part.
     """
 
-    __slots__ = ("_ends", "_moves", "_mu", "_mu_float", "_top", "_z")
+    __slots__ = ("_ends", "_lines", "_moves", "_mu", "_mu_float", "_top", "_z")
     rate: Fraction
     losses: Array
     log_weights: Array
 
     def __init__(self, mu: Real, rate: Fraction, moves: Sequence[tuple[Fraction, int]] = ((Fraction(1), 1),)) -> None:
-        self._mu, self._mu_float, self.rate, self._moves = mu, mu.nearest(), rate, tuple(moves)
+        super().__init__(rate)
+        self._mu, self._mu_float, self._moves = mu, mu.nearest(), tuple(moves)
+        self._lines: list[tuple[float, Array, Array]] | None = None
         self._top = max(k for _, k in moves)
         step = min(0.1, 0.4 / self._steepest)
         z = np.arange(-_REACH, _REACH + _LARGEST_TILT, step)
@@ -276,15 +299,23 @@ class GaussianMoments(StepMoments):
             found = exponent
         return found
 
-    def log_jumps(self, epsilon: float, steps: int) -> float:
-        """The likeliest of 1, 2, 4, ... equal losses: each is that of a z, of density phi(z) and likelihood ratio g."""
+    def log_jumps(self, epsilon: float, steps: int, *, of_any: bool) -> float:
+        """The likeliest of 1, 2, 4, ... equal losses: each is that of a z, of density phi(z) and likelihood ratio g.
+
+        The others have about no loss. ``of_any``: whether it counts that they may be those of any of the steps; without
+        it, less is told rather than more.
+        """
         numbers = np.unique(np.append(2.0 ** np.arange(math.log2(steps)), steps))
+        orders = [math.lgamma(n + 1) + math.lgamma(steps - n + 1) for n in numbers.tolist()]
+        ways = (math.lgamma(steps + 1) - np.array(orders)) * of_any
         share = epsilon / numbers
         if self._top > 1:
             places = np.interp(share, self.losses, self._z)
-            return min(float((epsilon - numbers * places**2 / 2).max()), 0.0)
-        places = (share + np.log1p(-np.expm1(-share) * (1 - float(self.rate)) / float(self.rate))) / self._mu_float
-        return min(float((epsilon - numbers * (places + self._mu_float / 2) ** 2 / 2).max()), 0.0)
+        else:
+            places = share + np.log1p(-np.expm1(-share) * (1 - float(self.rate)) / float(self.rate))
+            places = places / self._mu_float + self._mu_float / 2
+        beyond = np.log1p(math.sqrt(2 * math.pi) * np.maximum(places, 0.0))
+        return min(float((ways + epsilon - numbers * places**2 / 2 - beyond).max()), 0.0)
 
     def points(self, heights: Array) -> Array:
         """The exponentials of a line shifted by i b, on some 24 standard deviations, whatever the height."""
@@ -294,28 +325,35 @@ class GaussianMoments(StepMoments):
         """The largest b by which a line is shifted."""
         return min(1.5 / self._steepest, 3.0)
 
-    def _shifts(self) -> Array:
-        found: Array = np.geomspace(0.004, 0.9 * math.pi / 2 / self._steepest, _SHIFTS)
-        return found
+    def _shifted(self) -> list[tuple[float, Array, Array]]:
+        """Some shifts b of the line, and log |g| and arg g on each of them, in float64."""
+        if self._lines is None:
+            q, m, z = float(self.rate), self._mu_float, self._z[::_COARSER]
+            growths = [q * np.exp(np.minimum(_log(p) + k * m * z - (k * m) ** 2 / 2, 600)) for p, k in self._moves]
+            self._lines = []
+            for b in np.geomspace(0.004, 0.9 * math.pi / 2 / self._steepest, _SHIFTS).tolist():
+                real, imaginary = np.full_like(z, 1 - q), np.zeros_like(z)
+                for growth, (_, k) in zip(growths, self._moves, strict=True):
+                    real += growth * math.cos(b * k * m)
+                    imaginary += growth * math.sin(b * k * m)
+                self._lines.append((b, np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)))
+        return self._lines
 
-    def _log_shifted(self, exponent: float, shift: float, heights: Array) -> Array:
-        q, m = float(self.rate), self._mu_float
-        real, imaginary = np.full_like(self._z, 1 - q), np.zeros_like(self._z)
-        for p, k in self._moves:
-            growth = q * np.exp(np.minimum(_log(p) + k * m * self._z - (k * m) ** 2 / 2, 600))
-            real += growth * math.cos(shift * k * m)
-            imaginary += growth * math.sin(shift * k * m)
-        base = self.log_weights + exponent * np.log(np.hypot(real, imaginary)) + shift**2 / 2
-        keep = base > base.max() - _DEEP
-        table = base[keep] - heights[:, None] * np.arctan2(imaginary, real)[keep]
-        peak = table.max(axis=1)
-        found: Array = peak + np.log(np.exp(table - peak[:, None]).sum(axis=1))
-        return found
+    def _log_shifted(self, exponent: float, heights: Array) -> Array:
+        """log of the bound of every shift, in float64, of shape (shifts, n)."""
+        weights, found = self.log_weights[::_COARSER] + math.log(_COARSER), []
+        for b, logarithms, angles in self._shifted():
+            base = weights + exponent * logarithms + b**2 / 2
+            keep = base > base.max() - _DEEP
+            table = base[keep] - heights[:, None] * angles[keep]
+            peak = table.max(axis=1)
+            found.append(peak + np.log(np.exp(table - peak[:, None]).sum(axis=1)))
+        return np.array(found)
 
     def log_cut(self, exponent: float, heights: Array) -> Array:
         own = float(self.estimates(np.array([exponent]))[0][0])
-        found: Array = np.stack([self._log_shifted(exponent, float(b), heights) for b in self._shifts()]).min(axis=0)
-        return np.minimum(found - own, 0.0)
+        found: Array = np.minimum(self._log_shifted(exponent, heights).min(axis=0) - own, 0.0)
+        return found
 
     # balls ------------------------------------------------------------------------------------------------------------
 
@@ -442,7 +480,7 @@ class GaussianMoments(StepMoments):
         absolute = total + self._alias(exponent, self._most(exponent), width, spacing).upper() * arb(0, 1)
         return absolute if absolute.rad() < found.rad() or not found.is_finite() else found
 
-    def real(self, exponent: arb) -> arb:
+    def _real(self, exponent: arb) -> arb:
         with precision(_BOUND_BITS):
             return self._sum(exponent, 64)
 
@@ -455,11 +493,9 @@ class GaussianMoments(StepMoments):
         return [scale * (turn * _middle(k)).exp() * (value + box) for k, value in enumerate(values)]
 
     def cut(self, exponent: arb, height: arb) -> arb:
-        tops = np.array([float(height)])
-        shifts = self._shifts()
-        estimates = [float(self._log_shifted(float(exponent), float(b), tops)[0]) for b in shifts]
-        b = float(shifts[int(np.argmin(estimates))])
-        fall = float(self.estimates(np.array([float(exponent)]))[0][0]) - min(estimates)
+        estimates = self._log_shifted(float(exponent), np.array([float(height)]))[:, 0]
+        b = self._shifted()[int(estimates.argmin())][0]
+        fall = float(self.estimates(np.array([float(exponent)]))[0][0]) - float(estimates.min())
         bits = 40 + max(fall, 0.0) / math.log(2)  # the alias and the rest are relative to M(W), and the bound far below
         with precision(_BOUND_BITS):
             own = self.real(exponent)
@@ -483,7 +519,8 @@ class LaplaceMoments(StepMoments):
     log_weights: Array
 
     def __init__(self, shift: Fraction, rate: Fraction) -> None:
-        self._shift, self.rate = shift, rate
+        super().__init__(rate)
+        self._shift = shift
         s, q = float(shift), float(rate)
         x, w = leggauss(80)
         with np.errstate(divide="ignore"):
@@ -548,7 +585,7 @@ class LaplaceMoments(StepMoments):
         dip = min(exponent, 0.0) * math.log(math.cos(y / 2))
         return (reach - s) / 2 + exponent * edge + height * y + dip + math.log(s)
 
-    def real(self, exponent: arb) -> arb:
+    def _real(self, exponent: arb) -> arb:
         with precision(_BOUND_BITS):
             _, weights, error = self._rule(exponent, 0.0, 64)
             return sum(weights, start=arb(0)) + error * arb(0, 1)

@@ -11,7 +11,7 @@ from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
-from dpverdict.audit.sampling.step import SampledStep, noisy_sums, step_moments
+from dpverdict.audit.sampling.step import SampledStep, noisy_sums
 from dpverdict.audit.sampling.steps import SampledSteps
 from dpverdict.balls import Exact, exactly
 from dpverdict.checks import check_whole
@@ -59,11 +59,10 @@ def poisson_sampled(loss: PrivacyLoss, sampling_probability: Exact, steps: int =
         raise InvalidValue("sampling_probability", sampling_probability, "in [0, 1]", "give a probability")
     number = check_whole(steps, "steps", least=1, remedy="say how often the mechanism is run")
     both = loss if isinstance(loss, AddRemoveLoss) else AddRemoveLoss(remove=loss, add=loss.reversed())
-    return AddRemoveLoss(
-        remove=_steps(both.remove, q, number, Direction.REMOVE),
-        add=_steps(both.add, q, number, Direction.ADD),
-        ratio=_ratio(loss, q, number),
-    )
+    remove = _steps(both.remove, q, number, Direction.REMOVE)
+    shared = both is not loss and isinstance(remove, SampledSteps)  # the moments of one order are those of the other
+    add = remove.reversed() if shared else _steps(both.add, q, number, Direction.ADD)
+    return AddRemoveLoss(remove=remove, add=add, ratio=_ratio(loss, q, number))
 
 
 def _ratio(loss: PrivacyLoss, rate: Fraction, steps: int) -> LikelihoodRatio | None:
@@ -88,7 +87,7 @@ def _steps(pair: PrivacyLoss, q: Fraction, steps: int, order: Direction) -> Priv
 
 def _many(step: SampledStep, steps: int) -> SampledSteps | None:
     """Equal steps by a contour integral, where that is quick."""
-    moments = step_moments(step.pair, step.sampling_probability)
+    moments = step.of_either_order
     many = None if moments is None else SampledSteps(step, steps, moments)
     return many if many is not None and many.is_cheap else None
 

@@ -111,7 +111,7 @@ class SampledStep(BallLoss):
         repeat: makes the loss of several equal steps, where there is a way of its own to it.
     """
 
-    __slots__ = ("_repeat", "order", "pair", "sampling_probability")
+    __slots__ = ("_found", "_repeat", "order", "pair", "sampling_probability")
     pair: PrivacyLoss
     sampling_probability: Fraction
     order: Direction
@@ -127,6 +127,7 @@ class SampledStep(BallLoss):
             remedy = "without sampling the loss is that of the mechanism, with rate 0 it is 0"
             raise InvalidValue("sampling_probability", str(sampling_probability), "between 0 and 1", remedy)
         self.pair, self.sampling_probability, self.order, self._repeat = pair, sampling_probability, order, repeat
+        self._found: list[StepMoments | None] = []
 
     def repeated(self, count: int) -> PrivacyLoss | None:
         """The loss of so many equal steps, where there is a certified way to it."""
@@ -165,8 +166,15 @@ class SampledStep(BallLoss):
 
     def moments(self) -> PartMoments | None:
         """Those of Gaussian noise, and of Laplace noise on one coordinate."""
-        found = step_moments(self.pair, self.sampling_probability)
+        found = self.of_either_order
         return None if found is None else SampledPart(found, self.order)
+
+    @property
+    def of_either_order(self) -> StepMoments | None:
+        """The moments from which those of both orders follow, made once for both."""
+        if not self._found:
+            self._found.append(step_moments(self.pair, self.sampling_probability))
+        return self._found[0]
 
     # levels -----------------------------------------------------------------------------------------------------------
 
@@ -264,7 +272,10 @@ class SampledStep(BallLoss):
 
     def reversed(self) -> SampledStep:
         """The loss in the other order."""
-        return SampledStep(self.pair.reversed(), self.sampling_probability, self.order.other, self._repeat)
+        other = SampledStep(self.pair.reversed(), self.sampling_probability, self.order.other, self._repeat)
+        if self.pair.symmetric:
+            other._found = self._found
+        return other
 
     # balls ------------------------------------------------------------------------------------------------------------
 

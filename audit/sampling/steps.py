@@ -31,6 +31,7 @@ from dpverdict.audit.losses.bounded import BoundedLoss, certified_lattice
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.contour.integral import Contour
 from dpverdict.audit.losses.contour.moments import ContourPlan, Kind
+from dpverdict.audit.losses.contour.product import first_enough
 from dpverdict.audit.losses.curves import (
     ACCURACY,
     beta_between,
@@ -320,9 +321,9 @@ class SampledSteps(BallLoss):
 
     def delta_at_most(self, epsilon: Fraction) -> arb:
         """Chernoff's bound on delta(epsilon) for epsilon >= 0, at the best of some exponents: much faster."""
-        centres = np.geomspace(2.0**-8, self._order.largest(), _CENTRES)
+        centres, logarithms, _ = self._estimated
         with np.errstate(all="ignore"):
-            heights = self._order.estimates(centres)[0] - centres * float(min(epsilon, _FARTHEST))
+            heights = logarithms - centres * float(min(epsilon, _FARTHEST))
         best = arb(float(centres[int(np.nanargmin(heights))]))
         with precision(_BOUND_BITS):
             return (self._order.at(best) * (-best * ball(epsilon)).exp()).upper()
@@ -376,17 +377,24 @@ class SampledSteps(BallLoss):
             right=float(centres[int(right[chosen])]),
         )
 
+    @cached_property
+    def _estimated(self) -> tuple[Array, Array, Array]:
+        """Real parts t; log of M(t)^T and its second derivative there."""
+        centres = np.geomspace(2.0**-8, self._order.largest(), _CENTRES)
+        with np.errstate(all="ignore"):
+            return centres, *self._order.estimates(centres)
+
     def _saddle(self, epsilon: float) -> tuple[Array, Array, Array, Array, int, float]:
         """Real parts t; log of M(t)^T exp(-t epsilon), also over t (t + 1); curvatures; the best; log delta, about."""
-        centres = np.geomspace(2.0**-8, self._order.largest(), _CENTRES)
-        logarithms, curvatures = self._order.estimates(centres)
+        centres, logarithms, curvatures = self._estimated
         heights = logarithms - centres * epsilon
         weighted = heights - np.log(centres * (centres + 1))
         best = int(np.nanargmin(weighted))
         curvature = curvatures[best] + 1 / centres[best] ** 2 + 1 / (centres[best] + 1) ** 2
         size = min(float(weighted[best]) - 0.5 * math.log(2 * math.pi * curvature), 0.0)
         if self.step.order is Direction.REMOVE and epsilon > 0:
-            size = min(size, self._moments.log_jumps(epsilon, self.steps))
+            inside = best < _CENTRES - 2  # else the saddle may be beyond
+            size = min(size, self._moments.log_jumps(epsilon, self.steps, of_any=inside))
         return centres, heights, weighted, curvatures, best, size
 
     def _line(self, epsilon: float, bits: int) -> PanelLine | None:
@@ -410,9 +418,8 @@ class SampledSteps(BallLoss):
         """How many nodes leave at most exp(-excess) of what they sum up; None if too many."""
         numbers = np.unique(np.geomspace(1, MOST_TERMS, 160).round())
         tops = step * numbers[numbers * self._order.points(step * numbers) <= MOST_TERMS]
-        left = self._order.log_cut(centre, tops) - np.log(math.pi * tops) + excess
-        enough = np.flatnonzero(left <= 0)
-        return round(float(tops[int(enough[0])]) / step) + 1 if enough.size else None
+        first = first_enough(lambda heights: self._order.log_cut(centre, heights), tops, -excess)
+        return None if first is None else round(float(tops[first]) / step) + 1
 
     # balls ------------------------------------------------------------------------------------------------------------
 
@@ -462,6 +469,9 @@ class SampledSteps(BallLoss):
         return [log_delta_ball(self.profile, exactly(epsilon)) for epsilon in epsilons]
 
     def _epsilon_ball(self, delta: Fraction) -> arb:
+        return self._epsilon_to(delta, ACCURACY)
+
+    def _epsilon_to(self, delta: Fraction, bits: int) -> arb:
         if delta == 1:
             return arb(0)
         if delta == 0:
@@ -469,7 +479,7 @@ class SampledSteps(BallLoss):
             with precision(_BOUND_BITS):
                 return largest * self.steps
         guess = estimated_epsilon(lambda epsilon: self._saddle(epsilon)[-1], delta)
-        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta, guess=guess)
+        return epsilon_by_bounds(self.profile, self._enclosed, self.delta_at_most, delta, guess=guess, accuracy=bits)
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):

@@ -25,6 +25,7 @@ from flint import arb
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
 from dpverdict.audit.losses.bounded import BoundedLoss, certified_lattice, largest_of
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.contour.integral import nearest
 from dpverdict.audit.losses.contour.mixture import Mixture
 from dpverdict.audit.losses.contour.moments import MomentFunction
 from dpverdict.audit.losses.contour.product import GaussianAndLaplace, ProductContour
@@ -41,6 +42,7 @@ from dpverdict.audit.losses.curves import (
 )
 from dpverdict.audit.losses.domains import PartMoments
 from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
 from dpverdict.balls import Exact, Real, ball, exactly, precision, refine
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -114,8 +116,8 @@ class ProductOfMoments:
         """From the contour; raises `PrecisionExhausted` where none reaches."""
         if not self._is_reversed:
             with precision(bits + _BITS):
-                if self.infinite.is_zero():
-                    return self._contour.value(epsilon, bits)
+                if self._is_next_to_nothing_infinite(epsilon):
+                    return self._contour.value(epsilon, bits) + self.infinite
                 return self._contour.value(epsilon, bits, absolute=bits + 4 - _log2(self.infinite)) + self.infinite
         wanted = bits + 8 + max(0, math.ceil(float(epsilon) / math.log(2)) if abs(epsilon) < _MOST_BITS else _MOST_BITS)
         for _ in range(_ATTEMPTS):
@@ -130,6 +132,13 @@ class ProductOfMoments:
                 return value
             wanted += max(min(missing, 2 * bits), 8)
         raise PrecisionExhausted("the integral", wanted, "ask for a smaller epsilon: this is far in the tail")
+
+    def _is_next_to_nothing_infinite(self, epsilon: Fraction) -> bool:
+        """Whether the mass of an infinite loss is 0, or seems to be less than the rest of the profile."""
+        if self.infinite.is_zero():
+            return True
+        place = nearest(epsilon)
+        return math.isfinite(place) and _log2(self.infinite) * math.log(2) < self._contour.log_size(place)
 
     def between(self, epsilon: Fraction) -> arb:
         """From 0 to an upper bound."""
@@ -309,6 +318,9 @@ class ProductLoss(BallLoss):
                 return log_between(found.lower(), found.upper())
 
     def _epsilon_ball(self, delta: Fraction) -> arb:
+        return self._epsilon_to(delta, ACCURACY)
+
+    def _epsilon_to(self, delta: Fraction, bits: int) -> arb:
         if delta == 1:
             return arb(0)
         with precision(_BITS):
@@ -318,7 +330,7 @@ class ProductLoss(BallLoss):
         if not level > infinite:
             return self._at_infinite_mass(delta)
         guess = self._engine.guess(delta)
-        return epsilon_by_bounds(self.profile, self._enclosed, self._engine.at_most, delta, guess=guess)
+        return epsilon_by_bounds(self.profile, self._enclosed, self._engine.at_most, delta, guess=guess, accuracy=bits)
 
     def _at_infinite_mass(self, delta: Fraction) -> arb:
         """epsilon at delta = P[L infinite], where it is the largest finite loss, or too close to it to tell."""
@@ -409,11 +421,13 @@ def _moments_of(factor: PrivacyLoss) -> PartMoments | None:
 
 
 def _infinite(factors: Counted, *, is_reversed: bool = False) -> arb:
-    """The mass of an infinite loss of the product: of finite laws alone, others have none."""
+    """The mass of an infinite loss of the product: of laws that are given, others have none."""
     with precision(_MOST_BITS + _BITS):
         finite = arb(1)
         for factor, count in factors:
             if isinstance(factor, FiniteLoss):
                 law = factor.reversed() if is_reversed else factor
                 finite *= (1 - law.infinite_mass(_MOST_BITS)) ** count
+            elif isinstance(factor, PldLoss) and not is_reversed:  # which is known in one order
+                finite *= (1 - arb(factor.law.infinity_mass)) ** count
         return arb(0) if finite == 1 else 1 - finite

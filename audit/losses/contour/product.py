@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -196,7 +196,7 @@ class ProductContour:
 
     def is_cheap(self, x: float, bits: int) -> bool:
         """Whether there is a contour for the profile at x to so many bits."""
-        return self._plan(x, bits) is not None
+        return self._plan(x, bits, any_line=True) is not None
 
     def known(self, x: Fraction) -> list[arb]:
         """What the contours that were laid say at x."""
@@ -232,8 +232,8 @@ class ProductContour:
         size = min(float(weighted[best]) - 0.5 * math.log(2 * math.pi * curvature), 0.0)
         return heights, weighted, best, size
 
-    def _plan(self, x: float, bits: int) -> ContourPlan | None:
-        """The cheapest line found for the profile at x to so many bits."""
+    def _plan(self, x: float, bits: int, *, any_line: bool = False) -> ContourPlan | None:
+        """The cheapest line found for the profile at x to so many bits, or the first one found."""
         centres = self._centres
         with np.errstate(all="ignore"):
             heights, weighted, best, size = self._saddle(x)
@@ -253,6 +253,8 @@ class ProductContour:
                     place = lines.index(cheapest[1])
                     near = lines[max(place - stride, 0) : place + stride + 1]
                 for i in (i for i in near[::stride] if i not in asked):
+                    if any_line and cheapest is not None:
+                        break
                     asked.add(i)
                     tops = 2 * math.pi / periods[i] * numbers
                     centre, room = float(centres[i]), aim - float(heights[i])
@@ -261,7 +263,7 @@ class ProductContour:
                     factor = np.float64(1 + working / 256) ** 1.5  # infinite where no line is payable
                     most = MOST_TERMS if cheapest is None else min(MOST_TERMS, cheapest[0] / factor)
                     payable = bisect_right(range(tops.size), most, key=costs)
-                    first = self._first_enough(centre, tops[:payable], room)
+                    first = first_enough(partial(self._product.log_beyond, centre), tops[:payable], room)
                     if first is not None:  # within what the cheapest costs
                         cheapest = costs(first) * factor, i, int(numbers[first]) + 1
         if cheapest is None:
@@ -284,22 +286,29 @@ class ProductContour:
         """In exponentials, of the k-th number of nodes."""
         return self._product.terms(centre, float(tops[k]), int(numbers[k]) + 1, bits)
 
-    def _first_enough(self, centre: float, tops: Array, room: float) -> int | None:
-        """The first of some heights that increase beyond which at most exp(room) of M(centre) is left out, about.
 
-        What is left out falls with the height: the last height tells mostly, and few at a time tell the first.
-        """
-        low, high = 0, tops.size - 1
-        if high < 0 or not self._is_enough(centre, tops[-1:], room)[0]:
-            return None
-        while low < high:
-            places = np.unique(np.linspace(low, high, _AT_ONCE + 2).astype(int))[:-1]
-            enough = np.flatnonzero(self._is_enough(centre, tops[places], room))
-            first = int(enough[0]) if enough.size else places.size
-            high = int(places[first]) if enough.size else high
-            low = int(places[first - 1]) + 1 if first else high
-        return high
+def first_enough(log_beyond: Callable[[Array], Array], tops: Array, room: float) -> int | None:
+    """The first of some heights that increase beyond which at most exp(room) of M(centre) is left out, about.
 
-    def _is_enough(self, centre: float, heights: Array, room: float) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = self._product.log_beyond(centre, heights) - np.log(math.pi * heights) <= room
+    What is left out falls with the height: the last height tells mostly, and few at a time tell the first.
+
+    Args:
+        log_beyond: log of a bound on |M(centre + i v)| for all v >= height, over M(centre), at heights of shape (n,).
+        tops: the heights.
+        room: as a logarithm.
+    """
+
+    def enough(heights: Array) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = log_beyond(heights) - np.log(math.pi * heights) <= room
         return found
+
+    low, high = 0, tops.size - 1
+    if high < 0 or not enough(tops[-1:])[0]:
+        return None
+    while low < high:
+        places = np.unique(np.linspace(low, high, _AT_ONCE + 2).astype(int))[:-1]
+        right = np.flatnonzero(enough(tops[places]))
+        first = int(right[0]) if right.size else places.size
+        high = int(places[first]) if right.size else high
+        low = int(places[first - 1]) + 1 if first else high
+    return high

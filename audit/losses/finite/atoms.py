@@ -1,14 +1,19 @@
-"""The moments of a law on finitely many losses, as one contour for all parts of a composition needs them."""
+"""The moments of a law on finitely many losses, or on a lattice, as one contour for a composition needs them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Protocol, final
+from fractions import Fraction
+from typing import Final, Protocol, final
 
 import numpy as np
-from flint import acb, arb
+from flint import acb, acb_mat, arb
 
+from dpverdict.balls import ball
 from dpverdict.numerics.arrays import Array
+
+_NEXT_TO_NOTHING: Final = -700.0  # as a logarithm: the exponential is slow where it underflows
 
 
 class AtomBalls(Protocol):
@@ -65,6 +70,72 @@ class AtomMoments:
             for k in range(number):
                 values[k] += start * acb(0, half * (2 * k + 1) * loss).exp()
         return values
+
+    def beyond(self, centre: arb, height: arb) -> arb:
+        """M(c)."""
+        return self.at(centre)
+
+
+@final
+class LatticeMoments:
+    """The moments of a law on points of a lattice: M(t) is a polynomial in exp(h t).
+
+    Args:
+        masses: float64 at their exact values, shape (n,); one of them is > 0.
+        lowest: the number of the first point.
+        interval: h.
+    """
+
+    __slots__ = ("_estimated", "_interval", "_lowest", "_masses", "largest")
+    largest: float
+
+    def __init__(self, masses: Array, lowest: int, interval: Fraction) -> None:
+        self._masses, self._lowest, self._interval = masses, lowest, interval
+        there = np.flatnonzero(masses)
+        losses = (there + lowest) * float(interval)
+        self._estimated = np.log(masses[there]), losses
+        self.largest = 1e5 / max(float(np.abs(losses).max()), 1e-3)
+
+    def estimates(self, points: Array) -> Array:
+        """log M at t > 0, about."""
+        logarithms, losses = self._estimated
+        heights = np.multiply.outer(points, losses)
+        heights += logarithms
+        peak = heights.max(axis=1)
+        heights -= peak[:, None]
+        found: Array = peak + np.log(np.exp(np.maximum(heights, _NEXT_TO_NOTHING)).sum(axis=1))
+        return found
+
+    def log_beyond(self, centre: float, heights: Array) -> Array:
+        """Nothing: it does not fall."""
+        return np.zeros_like(heights)
+
+    def terms(self, centre: float, height: float, number: int, bits: float) -> float:
+        """Two exponentials for every node and row of a square of masses, and products of balls."""
+        return number * (2 * math.sqrt(self._masses.size) + self._masses.size / 16)
+
+    def at(self, t: arb) -> arb:
+        """M(t)."""
+        turn, total = (t * ball(self._interval)).exp(), arb(0)
+        for mass in self._masses[::-1].tolist():
+            total = total * turn + mass
+        return total * (t * ball(self._lowest * self._interval)).exp()
+
+    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
+        """M on a line: rows of masses times powers of exp(h t), each of them one exponential."""
+        columns = math.isqrt(self._masses.size - 1) + 1
+        rows = -(-self._masses.size // columns)
+        masses = np.concatenate([self._masses, np.zeros(rows * columns - self._masses.size)]).reshape(rows, columns)
+        h, half = ball(self._interval), arb(step) / 2
+        nodes = [acb(arb(centre), half * (2 * k + 1)) for k in range(number)]
+        powers = acb_mat([[(h * b * t).exp() for t in nodes] for b in range(columns)])
+        sums = (acb_mat(masses.tolist()) * powers).entries()
+        return [
+            sum(
+                (sums[a * number + k] * (h * (self._lowest + a * columns) * t).exp() for a in range(rows)), start=acb(0)
+            )
+            for k, t in enumerate(nodes)
+        ]
 
     def beyond(self, centre: arb, height: arb) -> arb:
         """M(c)."""

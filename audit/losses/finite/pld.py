@@ -18,7 +18,8 @@ from flint import arb, ctx
 
 from dpverdict.audit.losses.base import BallLoss
 from dpverdict.audit.losses.curves import ACCURACY, epsilon_ball, log_delta_ball
-from dpverdict.audit.losses.domains import Direction, LossTails, finite_losses
+from dpverdict.audit.losses.domains import Direction, LossTails, PartMoments, finite_losses
+from dpverdict.audit.losses.finite.atoms import LatticeMoments
 from dpverdict.audit.losses.lattice.exchange import Pld
 from dpverdict.audit.losses.lattice.law import LatticeLaw, LatticeLedger, LatticePair, Side
 from dpverdict.balls import Exact, ball, exactly, precision, refine
@@ -27,6 +28,8 @@ from dpverdict.numerics.arrays import Array
 
 _BITS = 192
 _MAX_BITS = 1 << 14
+MOST_OF_A_CONTOUR = 3 << 13
+"""The most masses of which a contour is made, beside those of other losses."""
 
 
 _refined = partial(refine, max_bits=_MAX_BITS)
@@ -131,6 +134,13 @@ class PldLoss(BallLoss):
     def profile(self, epsilon: Fraction, bits: int) -> arb:
         """delta(epsilon), to ``bits`` accurate bits."""
         return self._profile(epsilon, bits)
+
+    def moments(self) -> PartMoments | None:
+        """Those of its masses; None of too many, or where no loss is finite."""
+        masses = self._law.masses
+        if masses.size > MOST_OF_A_CONTOUR or not masses.any():
+            return None
+        return LatticeMoments(masses, self._law.lowest, self._law.interval)
 
     # balls ------------------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 from scipy.stats import logistic
 
+from dpverdict.audit.losses import composition
 from dpverdict.audit.losses.base import AddRemoveLoss
 from dpverdict.audit.losses.bounded import BoundedLoss, whole_laws
 from dpverdict.audit.losses.closed_form import DisjointLoss, GaussianLoss
@@ -19,7 +21,8 @@ from dpverdict.audit.losses.lattice.discretise import default_interval, spread
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
 from dpverdict.audit.losses.lattice.whole import WholeComposition, composed_laws
 from dpverdict.audit.sampling.poisson import poisson_sampled
-from dpverdict.errors import InvalidValue
+from dpverdict.balls import ball, precision
+from dpverdict.errors import ContradictoryBounds, InvalidValue
 
 EPSILONS = np.array([-3.0, -0.5, 0.0, 0.5, 1.0, 3.0, 10.0, 30.0])
 ALPHAS = np.array([0.0, 1e-12, 0.01, 0.3, 0.5, 0.9, 1.0])
@@ -203,17 +206,48 @@ def test_distributions_on_one_lattice_are_composed_in_balls():
 
 def test_a_distribution_keeps_its_losses_on_finer_and_on_coarser_lattices():
     pld, steps = from_pld(GaussianLoss(1).to_pld(0.05).pessimistic), poisson_sampled(GaussianLoss(1), "0.1", 3).add
-    loss = compose(pld, steps)
-    assert isinstance(loss, BoundedLoss)
-    masses, losses = pld.law.masses, pld.law.losses
-    for epsilon in (0.0, 1.0, 4.0):
-        found = loss.certified_delta(epsilon)
-        parts = [steps.certified_delta(epsilon - l) for l in losses.tolist()]
-        least, most = (math.fsum(masses * [getattr(part, side) for part in parts]) for side in ("lower", "upper"))
-        assert found.lower <= most + pld.law.infinity_mass
-        assert least <= found.upper
-        assert found.upper - found.lower <= 1e-5 * found.upper
+    loss = BoundedLoss([(pld, 1), *steps.factors])
+    by_contour = compose(pld, steps)
+    masses, points = pld.law.masses.tolist(), range(pld.law.lowest, pld.law.lowest + pld.law.masses.size)
+    for epsilon in (-1.0, 0.0, 1.0, 4.0):
+        parts = [steps.certified_delta(Fraction(epsilon) - i * pld.law.interval) for i in points]
+        with precision(200):
+            least, most = (
+                sum((ball(m) * ball(getattr(one, side)) for m, one in zip(masses, parts, strict=True)), start=arb(0))
+                + ball(pld.law.infinity_mass)
+                for side in ("lower", "upper")
+            )
+        for found in (loss.certified_delta(epsilon), by_contour.certified_delta(epsilon)):
+            assert found.lower <= most
+            assert least <= found.upper
+        assert loss.certified_delta(epsilon).upper - loss.certified_delta(epsilon).lower <= 1e-5
     assert max(loss._compositions) > 0
+
+
+CUSTOM = compose(TAILS, *[poisson_sampled(GaussianLoss(1), "0.01", 1000).remove])
+"""A loss known by its tails beside many steps, each with far smaller losses."""
+
+
+def test_a_custom_loss_beside_many_sampled_steps_is_close():
+    truth = compose(GaussianLoss("0.1"), poisson_sampled(GaussianLoss(1), "0.01", 1000).remove)
+    epsilons, deltas, alphas = np.array([-1.0, 0.0, 1.0, 4.0]), np.array([0.1, 1e-6]), np.array([0.01, 0.5])
+    for bounds, known in (
+        (CUSTOM.delta_bounds(epsilons), truth.certified_delta(epsilons)),
+        (CUSTOM.epsilon_bounds(deltas), truth.certified_epsilon(deltas)),
+        (CUSTOM.beta_bounds(alphas), truth.certified_beta(alphas)),
+    ):
+        assert (bounds[0] <= known.upper).all()
+        assert (known.lower <= bounds[1]).all()
+        assert (bounds[1] - bounds[0] <= 2e-6 * known.upper).all()
+    assert not CUSTOM.is_certified
+
+
+def test_exchanged_sides_of_a_custom_loss_are_found(monkeypatch):
+    right = composition._laws_of_tails
+    monkeypatch.setattr(composition, "_laws_of_tails", lambda factor: right(factor)[::-1])
+    loss = compose(TAILS, poisson_sampled(GaussianLoss(1), "0.01", 1000).remove)
+    with pytest.raises(ContradictoryBounds):
+        loss.delta_bounds(np.array([1.0]))
 
 
 @pytest.mark.parametrize("part", [1, Fraction(1, 2), Fraction(1, 3), Fraction(5, 2), 4])

@@ -98,6 +98,7 @@ def test_a_planted_fault_of_the_moments_is_found(monkeypatch):
         honest = moments.real(arb("3.5"))
         assert honest.rad() > 1e-6
         monkeypatch.setattr(GaussianMoments, "_alias", lambda *_: arb(0))
+        moments = GaussianMoments(Real.of(1), Fraction(1, 10))
         with mpmath.workdps(30):
             assert not contains(moments.real(arb("3.5")), gaussian("1", "0.1", 3.5))
     assert GaussianMoments._alias is not right

@@ -9,6 +9,7 @@ import pytest
 from flint import arb
 
 from dpverdict.audit.losses import curves
+from dpverdict.audit.losses.base import AddRemoveLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
@@ -259,3 +260,42 @@ def test_rare_steps_of_little_noise_are_known_by_the_other_order():
         assert close.lower <= wide.upper
         assert more.remove.certified_delta(level).lower > close.upper
     assert known.add.certified_delta(0).contains(known.remove.certified_delta(0).lower)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        poisson_sampled(GaussianLoss(1), "0.01", 1000),
+        poisson_sampled(GaussianLoss("0.5"), "0.001", 100_000),
+        compose(poisson_sampled(GaussianLoss(1), "0.01", 100), poisson_sampled(GaussianLoss("0.5"), "0.05", 200)),
+        GaussianLoss(1),
+    ],
+)
+@pytest.mark.parametrize("digits", [2, 4, 9])
+def test_epsilon_to_fewer_digits_holds_all_of_them(loss, digits):
+    for delta in ("1e-5", "0.001"):
+        few, all_of_them = loss.enclosed_epsilon(delta, digits), loss.certified_epsilon(delta)
+        assert few.lower <= all_of_them.lower <= all_of_them.upper <= few.upper
+        assert few.upper - few.lower <= 10.0**-digits * few.upper
+        assert loss.certified_delta(few.upper).lower <= float(delta)
+    assert loss.enclosed_epsilon(1, digits).upper == 0
+
+
+def test_a_worse_order_add_is_not_passed_over():
+    """Of the largest loss: remove has none here, and add one above it."""
+    steps = poisson_sampled(GaussianLoss(1), "0.5", 3)
+    other = AddRemoveLoss(remove=poisson_sampled(GaussianLoss(1), "0.4", 3).remove, add=steps.remove)
+    for digits in (3, 12):
+        few, known = other.enclosed_epsilon("0.01", digits), steps.remove.certified_epsilon("0.01")
+        assert few.lower <= known.upper
+        assert known.lower <= few.upper
+    assert other.certified_epsilon("0.01").contains(steps.remove.certified_epsilon("0.01").lower)
+
+
+@pytest.mark.parametrize("mu", ["0.25", "0.5", "2"])
+def test_rare_steps_are_estimated_so_that_a_line_is_found(mu):
+    """A size that is estimated too large would ask for lines of too few bits, again and again."""
+    loss = poisson_sampled(GaussianLoss(mu), "5.18e-5", 6231).remove
+    for level in ("0.002", "0.02"):
+        found = loss.profile(Fraction(level), 30)
+        assert found.rel_accuracy_bits() >= 30

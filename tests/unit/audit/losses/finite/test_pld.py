@@ -6,10 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
+from flint import arb
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose
+from dpverdict.audit.losses.finite.atoms import AtomMoments, LatticeMoments
 from dpverdict.audit.losses.finite.pld import Direction, NegativeMass, PldLoss, from_pld
 from dpverdict.audit.losses.lattice.law import LatticeLaw, Side
+from dpverdict.audit.sampling.poisson import poisson_sampled
+from dpverdict.balls import ball, precision
 from dpverdict.errors import InvalidValue
 
 
@@ -63,3 +68,38 @@ def test_a_distribution_of_two_directions_needs_one_to_be_named() -> None:
     deltas = {which: from_pld(pld, direction=which).delta(0.1) for which in Direction}
     assert len(set(deltas.values())) == len(Direction)
     assert NegativeMass.REFUSE in NegativeMass
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_moments_on_a_lattice_are_those_of_its_points(wrong: int) -> None:
+    """And not those of a lattice that begins one point further."""
+    masses, lowest, interval = np.array([0.1, 0.0, 0.3, 0.2, 0.05]), -2, Fraction(1, 3)
+
+    def atoms() -> list[tuple[arb, arb]]:
+        return [(arb(m), ball((lowest + i) * interval)) for i, m in enumerate(masses.tolist()) if m > 0]
+
+    one, other = LatticeMoments(masses, lowest + wrong, interval), AtomMoments(atoms(), atoms)
+    with precision(100):
+        lines = [moments.on_line(1.5, 0.25, 7) for moments in (one, other)]
+        same = [
+            bool(one.at(arb(2)).overlaps(other.at(arb(2)))),
+            *(bool(a.overlaps(b)) for a, b in zip(*lines, strict=True)),
+        ]
+        assert all(value.rad() < 1e-25 for line in lines for value in (line[0].real, line[-1].imag))
+    assert all(same) is not bool(wrong)
+    points = np.array([0.1, 2.0, 40.0])
+    np.testing.assert_allclose(one.estimates(points) - points * wrong / 3, other.estimates(points), rtol=1e-12)
+
+
+def test_a_distribution_beside_sampled_steps_is_a_contour() -> None:
+    """One that is made of one loss of 0 changes nothing, and the mass of an infinite loss is one of the composition."""
+    steps = poisson_sampled(GaussianLoss(1), "0.01", 100).remove
+    nothing = PldLoss(law(lowest=0, masses=np.array([1.0])))
+    assert compose(nothing, steps).certified_delta(1).contains(steps.certified_delta(1).lower)
+    for infinite in (2.0**-10, 2.0**-400):
+        loss = compose(PldLoss(law(lowest=0, masses=np.array([1 - infinite]), infinity_mass=infinite)), steps)
+        found, alone = loss.certified_delta(1), steps.certified_delta(1)
+        assert found.upper - found.lower <= 1e-15 * found.upper
+        exact = Fraction(infinite) + Fraction(1 - infinite) * Fraction(alone.lower)
+        assert Fraction(found.lower) <= exact + Fraction(alone.upper) - Fraction(alone.lower)
+        assert exact <= Fraction(found.upper)
