@@ -276,6 +276,10 @@ class PrivacyLoss(ABC):
         """The loss of ``count`` independent releases, where a class has a way of its own to it; None to compose."""
         return None
 
+    def composed_with(self, count: int, others: Sequence[tuple[PrivacyLoss | CustomLoss, int]]) -> PrivacyLoss | None:
+        """The loss of so many of these and of others, each given with its number; None to compose as others are."""
+        return None
+
     @final
     def __mul__(self, times: int) -> PrivacyLoss:
         """The loss of ``times`` independent releases on the same pair: `composition.compose` of as many equal losses.

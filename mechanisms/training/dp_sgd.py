@@ -503,35 +503,25 @@ class DPSGD(GradientMechanism, StatisticMechanism):
         return Bounds(above=(*self._known(why), above), below=(attained, tail))
 
     def _drawn_again(self, batches: DrawnAgain) -> Bounds:
-        """Draws with replacement: a removed record is exact but for the rarest draws, a replaced one bounded."""
+        """Draws with replacement: a removed record is the worst among opposite ones, a replaced one is bounded."""
         replaced, s = self.adjacency is REPLACE_ONE, self.noise_multiplier
         opposite = self._canary_among(np.repeat(-self._canary, batches.records - 1, axis=0))
-        above, attained = drawn_removed(noise_multiplier=s, batches=batches, steps=self.steps)
-        ratio = self._ratio_of_draws(batches)
-        attained = AddRemoveLoss(remove=attained.remove, add=attained.add, ratio=ratio)
+        removed = drawn_removed(noise_multiplier=s, batches=batches, steps=self.steps)
         tail, known = self._tail(opposite, _OPPOSITE), self._known(_DRAWN)
-        if not replaced and above.remove is attained.remove and attained.is_certified:
-            worst = WorstPair(loss=attained, pair=opposite, description=_OPPOSITE, justification=_DRAWN)
+        if not replaced and removed.is_certified:
+            worst = WorstPair(loss=removed, pair=opposite, description=_OPPOSITE, justification=_DRAWN)
             return Bounds(above=(*known, worst), below=(worst, tail))
-        below: tuple[Below, ...] = (AttainedLoss(pair=opposite, loss=attained, description=_OPPOSITE),)
-        loss: PrivacyLoss = above
-        if replaced:
-            zeros = self._canary_among(np.zeros((batches.records - 1, self.dim)))
-            reversed_canary = drawn_opposite(noise_multiplier=s, batches=batches, steps=self.steps)
-            below += (AttainedLoss(pair=zeros, loss=reversed_canary, description=_CANARY_AND_ZEROS),)
-            loss = drawn_replaced(noise_multiplier=s, batches=batches, steps=self.steps)
+        below: tuple[Below, ...] = (AttainedLoss(pair=opposite, loss=removed, description=_OPPOSITE),)
+        if not replaced:
+            return Bounds(above=known, below=(*below, tail))
+        zeros = self._canary_among(np.zeros((batches.records - 1, self.dim)))
+        reversed_canary = drawn_opposite(noise_multiplier=s, batches=batches, steps=self.steps)
+        below += (AttainedLoss(pair=zeros, loss=reversed_canary, description=_CANARY_AND_ZEROS),)
+        loss = drawn_replaced(noise_multiplier=s, batches=batches, steps=self.steps)
         if not loss.is_certified:
             return Bounds(above=known, below=(*below, tail))
-        why = _DRAWN_REPLACED if replaced else f"{_DRAWN}; the rarest draws are taken to tell all"
-        return Bounds(above=(*known, Dominating(loss=loss, description="", justification=why)), below=(*below, tail))
-
-    def _ratio_of_draws(self, batches: DrawnAgain) -> LikelihoodRatio:
-        n, b = batches.records, batches.size
-        sums = "y_t the noisy sum along the canary's gradient in units of the clipping norm, plus the batch size"
-        return LikelihoodRatio(
-            f"sum over steps 1 to {self.steps} of log of the mean of exp((2 K y_t - 2 K^2)/s^2)",
-            f"s = {exact_text(self.noise_multiplier)}, K binomial of {b} and 1/{n}, {sums}",
-        )
+        above = Dominating(loss=loss, description="", justification=_DRAWN_REPLACED)
+        return Bounds(above=(*known, above), below=(*below, tail))
 
     def _ratio_in_place(self) -> LikelihoodRatio:
         """That of the canary in the place of its opposite, in words."""
