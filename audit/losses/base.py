@@ -111,6 +111,11 @@ class PrivacyLoss(ABC):
         """
         return False
 
+    @property
+    def is_slow_far_out(self) -> bool:
+        """Whether a small delta(epsilon) takes seconds: then `delta_at_most` says where it is worth while."""
+        return False
+
     # the two laws in words --------------------------------------------------------------------------------------------
 
     @property

@@ -139,7 +139,7 @@ class SampledSteps(BallLoss):
         moments: those of one step.
     """
 
-    __slots__ = ("__dict__", "_edge", "_laid", "_moments", "_order", "_other", "_refused", "step", "steps")
+    __slots__ = ("__dict__", "_edge", "_laid", "_moments", "_moments_at", "_order", "_other", "_refused", "step", "steps")
     step: SampledStep
     steps: int
 
@@ -149,6 +149,7 @@ class SampledSteps(BallLoss):
         self._order = _Order(moments, steps, step.order)
         self._edge = _largest_loss(step, steps)
         self._laid: list[Contour | PanelLine] = []
+        self._moments_at: dict[float, arb] = {}
         self._refused: list[tuple[float, int]] = []
 
     @property
@@ -324,9 +325,11 @@ class SampledSteps(BallLoss):
         centres = np.geomspace(2.0**-8, self._order.largest(), _CENTRES)
         with np.errstate(all="ignore"):
             heights = self._order.estimates(centres)[0] - centres * float(min(epsilon, _FARTHEST))
-        best = arb(float(centres[int(np.nanargmin(heights))]))
+        best = float(centres[int(np.nanargmin(heights))])
         with precision(_BOUND_BITS):
-            return (self._order.at(best) * (-best * ball(epsilon)).exp()).upper()
+            if best not in self._moments_at:
+                self._moments_at[best] = self._order.at(arb(best))
+            return (self._moments_at[best] * (-arb(best) * ball(epsilon)).exp()).upper()
 
     def _lay(self, epsilon: float, bits: int, *, panels_first: bool) -> Contour | PanelLine | None:
         """A line for delta(epsilon) to so many bits: nodes of one step or panels, whichever takes less time."""

@@ -40,8 +40,9 @@ from dpverdict.audit.losses.domains import EventBound
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 
-ACCURACY: Final = 22
+ACCURACY: Final = 18
 """Bits of the profile, where the finest cut has so many."""
+_CHERNOFF: Final = 32  # by so much a quick bound on a profile may be too large, at a guess
 _GUARD: Final = 4
 _BITS: Final = 192
 _OF_AN_EVENT: Final = 12
@@ -53,7 +54,7 @@ _NO_PART: Final = Fraction(1, 1 << 20)  # of alpha, the profile where the search
 class TruncatedLoss(BallLoss):
     """The loss of a pair that is known by cuts, finer and finer; see the module for what a cut is.
 
-    ``certified_delta`` is a relative 2^-22 wide, but where the finest cut misses more than that: there it is as wide as
+    ``certified_delta`` is a relative 2^-18 wide, but where the finest cut misses more than that: there it is as wide as
     what this misses.
 
     Args:
@@ -98,6 +99,11 @@ class TruncatedLoss(BallLoss):
         total = self.missed[number]
         with precision(_BITS):
             return (ball(total) / (1 - ball(total))).upper() if total < 1 else arb(1)
+
+    @property
+    def is_slow_far_out(self) -> bool:
+        """It takes finer cuts there."""
+        return True
 
     # compositions -----------------------------------------------------------------------------------------------------
 
@@ -152,7 +158,8 @@ class TruncatedLoss(BallLoss):
         share, found = arb(2) ** -bits, arb(0).union(arb(1))
         number = self._first_below(share)
         if epsilon >= 0:
-            number = max(number, self._first_below(share * (self.cut(number).delta_at_most(epsilon) + self.excess(number))))
+            most = self.cut(number).delta_at_most(epsilon) + self.excess(number)
+            number = max(number, self._first_below(share * most / _CHERNOFF))
         while True:
             value, excess = self._of_cut(number, epsilon, bits), self.excess(number)
             if value is None:
