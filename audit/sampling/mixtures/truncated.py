@@ -234,7 +234,13 @@ class TruncatedLoss(BallLoss):
         if delta == 0:
             with precision(_BITS):
                 return self.cut(self._finest)._epsilon_balls([delta])[0].union(arb("inf"))
-        return epsilon_between(self._enclosed, delta, first_within(self.delta_at_most, delta / 2))
+
+        def near(epsilon: Fraction) -> arb:
+            """The profile, or a quick bound where that is far below delta."""
+            bound = self.delta_at_most(epsilon)
+            return arb(0).union(bound) if bound < ball(delta / 16) else self._enclosed(epsilon)
+
+        return epsilon_between(near, delta, first_within(self.delta_at_most, delta / 32))
 
     def _beta_ball(self, alpha: Fraction) -> arb:
         if alpha in (0, 1):
