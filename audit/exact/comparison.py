@@ -266,7 +266,7 @@ def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
 
 
 def _first_clear_break(claim: Guarantee, loss: PrivacyLoss, reach: float) -> Fraction:
-    """The first of some epsilons where a quick bound on the profile is far above what the claim allows; 0 if none is."""
+    """The first of some epsilons where a quick bound is far above what the claim allows; 0 if none is."""
     grid = np.linspace(0.0, reach, _EPSILONS)
     bounds = ((at, loss.delta_at_most(Fraction(at))) for at in grid.tolist())
     found = (at for at, most in bounds if most > _NEAR and most > _CLEARLY * float(claim.delta_upper(at)))

@@ -393,8 +393,8 @@ class GaussianMoments(StepMoments):
         found, coefficients = [], []
         for z in points:
             growth = acb(0)
-            for p, m, half_square in self._ball_moves():
-                growth += p * acb(m * z - half_square, m * b).exp()
+            for p, move, half_square in self._ball_moves():
+                growth += p * acb(move * z - half_square, move * b).exp()
             found.append((growth * odds).log1p())
             coefficients.append(scale * (acb(b * b - z * z, -2 * z * b) / 2 + exponent * found[-1]).exp())
         s = (-2 * arb.pi() * b / arb(spacing)).exp()

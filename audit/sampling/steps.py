@@ -139,7 +139,18 @@ class SampledSteps(BallLoss):
         moments: those of one step.
     """
 
-    __slots__ = ("__dict__", "_edge", "_laid", "_moments", "_moments_at", "_order", "_other", "_refused", "step", "steps")
+    __slots__ = (
+        "__dict__",
+        "_edge",
+        "_laid",
+        "_moments",
+        "_moments_at",
+        "_order",
+        "_other",
+        "_refused",
+        "step",
+        "steps",
+    )
     step: SampledStep
     steps: int
 

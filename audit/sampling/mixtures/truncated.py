@@ -8,9 +8,9 @@ Then, in either order and at every real epsilon,
 
     delta0(epsilon) <= delta(epsilon) <= delta0(epsilon) + s:
 
-P against Q by the first inequality; Q against P by the second one, at the best event E, where e^epsilon P(E) <= Q(E) <= 1
-and so e^epsilon (P0(E) - P(E)) <= s. In a product of pairs the first inequality holds with the sum of the s, and the
-second with the product of the 1 + s: both with S/(1 - S), S being the sum, while S < 1. Cuts of several losses and
+P against Q by the first inequality; Q against P by the second one, at the best event E, where e^epsilon P(E) <= Q(E)
+<= 1 and so e^epsilon (P0(E) - P(E)) <= s. In a product of pairs the first inequality holds with the sum of the s, and
+the second with the product of the 1 + s: both with S/(1 - S), S being the sum, while S < 1. Cuts of several losses and
 exact losses are composed that way.
 
 A finer cut costs more. So every number is taken from the first cut that is fine enough for it, or from the finest.
@@ -26,10 +26,10 @@ from typing import Final, final
 
 from flint import arb
 
-from dpverdict.audit.losses.base import BallLoss, PrivacyLoss, composers
+from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
 from dpverdict.audit.losses.bounded import Factor
+from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.curves import (
-    FARTHEST,
     beta_between,
     epsilon_between,
     first_within,
@@ -113,7 +113,7 @@ class TruncatedLoss(BallLoss):
         numbers = range(max(len(loss.missed) for loss, _ in parts if isinstance(loss, TruncatedLoss)))
 
         def composed(number: int) -> PrivacyLoss:
-            return composers[-1](
+            return compose_counted(
                 (loss.cut(min(number, loss._finest)) if isinstance(loss, TruncatedLoss) else loss, times)
                 for loss, times in parts
             )
