@@ -42,10 +42,13 @@ _EPSILONS: Final = 64
 """Where the profile of a pair is held against the one a claim implies, to find where the claim breaks."""
 _FEW_EPSILONS: Final = 12
 """The same, where one value of the profile is an integral."""
+_CLEARLY: Final = 1e6  # times as much as is allowed
+_NEAR: Final = 1e-12  # the smallest delta that is looked at where small ones take long
 _SMALLEST: Final = 1e-40
 """The smallest delta that is held against what a claim implies."""
 _LARGEST_LEVEL: Final = 64.0
 """Of an event that is shown beside a divergence."""
+_NEAR_LEVEL: Final = 8.0
 
 
 @final
@@ -219,7 +222,8 @@ def _compare_divergence(claim: RenyiDP | ZeroConcentratedDP, loss: PrivacyLoss) 
         found = at(others.pop(0))
     if not found.broken:
         return replace(found, decides=alone)
-    return replace(found, level=Fraction(rounded_text(min(loss.renyi(2), _LARGEST_LEVEL), 3)), decides=alone)
+    largest = _NEAR_LEVEL if any(one.is_slow_far_out for _, one in loss.directions()) else _LARGEST_LEVEL
+    return replace(found, level=Fraction(rounded_text(min(loss.renyi(2), largest), 3)), decides=alone)
 
 
 def _profile(epsilon: Fraction, delta: Fraction, loss: PrivacyLoss) -> Comparison:
@@ -249,13 +253,24 @@ def _breaking_level(claim: Guarantee, loss: PrivacyLoss) -> Fraction:
     if isinstance(loss, AddRemoveLoss):
         loss = loss.remove
     if not isinstance(loss, ExactLoss):  # far in the tail an integral takes long
-        _, near = doubled(lambda epsilon: bool(loss.delta_at_most(Fraction(epsilon)) > _SMALLEST), 0.0, 1.0, most=reach)
+        least = _NEAR if loss.is_slow_far_out else _SMALLEST
+        _, near = doubled(lambda epsilon: bool(loss.delta_at_most(Fraction(epsilon)) > least), 0.0, 1.0, most=reach)
         reach = min(reach, near)
+    if loss.is_slow_far_out:
+        return _first_clear_break(claim, loss, reach)
     grid = np.linspace(0.0, reach, _EPSILONS if isinstance(loss, ExactLoss) else _FEW_EPSILONS)
     allowed = np.asarray(claim.delta_upper(grid))
     with np.errstate(divide="ignore"):
         excess = np.log(np.asarray(loss.delta(grid))) - np.log(allowed)
     return Fraction(float(grid[int(np.argmax(excess))]))
+
+
+def _first_clear_break(claim: Guarantee, loss: PrivacyLoss, reach: float) -> Fraction:
+    """The first of some epsilons where a quick bound is far above what the claim allows; 0 if none is."""
+    grid = np.linspace(0.0, reach, _EPSILONS)
+    bounds = ((at, loss.delta_at_most(Fraction(at))) for at in grid.tolist())
+    found = (at for at, most in bounds if most > _NEAR and most > _CLEARLY * float(claim.delta_upper(at)))
+    return Fraction(next(found, 0.0))
 
 
 def enclosed(quantity: str, attained: Fraction | Enclosure, allowed: Fraction, level: Fraction) -> Comparison:

@@ -59,16 +59,19 @@ def kept_down_to(loss: PrivacyLoss, mu: Fraction) -> float | None:
     def above(epsilon: float) -> bool:
         return bool(loss.delta(epsilon) > gaussian.delta(epsilon))
 
+    def over(epsilon: float) -> bool:
+        allowed = max(float(gaussian.delta(epsilon)), _SHOWN)
+        return bool(loss.delta_at_most(Fraction(epsilon)) > allowed) and float(loss.delta(epsilon)) > allowed
+
     with contextlib.suppress(DpverdictError):
         _, reach = doubled(lambda at: float(loss.delta_at_most(Fraction(at))) > _SHOWN, 0.0, 1.0, most=_MOST)
-        grid = np.linspace(0.0, reach, _POINTS)
-        over = np.flatnonzero(np.asarray(loss.delta(grid)) > np.maximum(np.asarray(gaussian.delta(grid)), _SHOWN))
-        if over.size and over[0] == 0:
+        grid = np.linspace(0.0, reach, _POINTS).tolist()
+        first = next((place for place, at in enumerate(grid) if over(at)), None)
+        if first == 0:
             return None
         floor = _SHOWN
-        if over.size:
-            first = int(over[0])
-            low, _ = bisected(lambda at: not above(at), float(grid[first - 1]), float(grid[first]), steps=16)
+        if first is not None:
+            low, _ = bisected(lambda at: not above(at), grid[first - 1], grid[first], steps=16)
             floor = max(float(loss.delta(low)), _SHOWN)
         for _ in range(4):
             if gdp_mu(loss, floor).upper <= mu:

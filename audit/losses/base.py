@@ -113,6 +113,11 @@ class PrivacyLoss(ABC):
         """
         return False
 
+    @property
+    def is_slow_far_out(self) -> bool:
+        """Whether a small delta(epsilon) takes seconds: then `delta_at_most` says where it is worth while."""
+        return False
+
     # the two laws in words --------------------------------------------------------------------------------------------
 
     @property
@@ -276,6 +281,10 @@ class PrivacyLoss(ABC):
 
     def repeated(self, count: int) -> PrivacyLoss | None:
         """The loss of ``count`` independent releases, where a class has a way of its own to it; None to compose."""
+        return None
+
+    def composed_with(self, count: int, others: Sequence[tuple[PrivacyLoss | CustomLoss, int]]) -> PrivacyLoss | None:
+        """The loss of so many of these and of others, each given with its number; None to compose as others are."""
         return None
 
     @final

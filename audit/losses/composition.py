@@ -109,6 +109,10 @@ def compose_counted(parts: Iterable[tuple[Factor, int]]) -> PrivacyLoss:
             remove=compose_counted((remove, n) for (remove, _), n in pairs),
             add=compose_counted((add, n) for (_, add), n in pairs),
         )
+    for place, (loss, count) in enumerate(counted):
+        others = counted[:place] + counted[place + 1 :]
+        if isinstance(loss, PrivacyLoss) and (own := loss.composed_with(count, others)) is not None:
+            return own
     factors = _Factors()
     for loss, count in counted:
         factors.add(loss, count)

@@ -49,7 +49,7 @@ from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
-from flint import acb, acb_mat, arb
+from flint import acb, acb_mat, arb, ctx
 from numpy.polynomial.legendre import leggauss
 
 from dpverdict.balls import Real, ball, precision
@@ -221,7 +221,7 @@ class GaussianMoments(StepMoments):
         moves: how many times as far it moves the sum, k, each with its probability p_k given that it takes part.
     """
 
-    __slots__ = ("_ends", "_lines", "_moves", "_mu", "_mu_float", "_top", "_z")
+    __slots__ = ("_ends", "_kept_moves", "_kept_rate", "_lines", "_moves", "_mu", "_mu_float", "_top", "_z")
     rate: Fraction
     losses: Array
     log_weights: Array
@@ -231,6 +231,8 @@ class GaussianMoments(StepMoments):
         self._mu, self._mu_float, self._moves = mu, mu.nearest(), tuple(moves)
         self._lines: list[tuple[float, Array, Array]] | None = None
         self._top = max(k for _, k in moves)
+        self._kept_moves: dict[int, list[tuple[arb, arb, arb]]] = {}
+        self._kept_rate = (0, arb(0))
         step = min(0.1, 0.4 / self._steepest)
         z = np.arange(-_REACH, _REACH + _LARGEST_TILT, step)
         self._z = z
@@ -267,15 +269,23 @@ class GaussianMoments(StepMoments):
 
     def _moved(self, z: Any) -> Any:
         """The sum of p_k exp(k mu z - k^2 mu^2/2), less 1, at a ball."""
-        mu = self._mu.ball()
         total = z * 0
-        for p, k in self._moves:
-            total += ball(p) * (k * mu * z - (k * mu) ** 2 / 2).expm1()
+        for p, m, half_square in self._ball_moves():
+            total += p * (m * z - half_square).expm1()
         return total
+
+    def _ball_moves(self) -> list[tuple[arb, arb, arb]]:
+        """Of every k: p_k, k mu and its square over 2, at the current precision."""
+        if ctx.prec not in self._kept_moves:
+            mu = self._mu.ball()
+            self._kept_moves[ctx.prec] = [(ball(p), k * mu, (k * mu) ** 2 / 2) for p, k in self._moves]
+        return self._kept_moves[ctx.prec]
 
     def _log_ball(self, z: Any) -> Any:
         """log g at a ball, real or complex."""
-        return (ball(self.rate) * self._moved(z)).log1p()
+        if self._kept_rate[0] != ctx.prec:
+            self._kept_rate = ctx.prec, ball(self.rate)
+        return (self._kept_rate[1] * self._moved(z)).log1p()
 
     def _losses_at(self, z: Array | float) -> Array:
         """log g at z, in float64."""
@@ -414,15 +424,15 @@ class GaussianMoments(StepMoments):
         spacings = 2 * math.pi * shifts / need
         best = int(spacings.argmax())
         b, spacing = arb(float(shifts[best])), float(spacings[best])
-        mu, rate = self._mu.ball(), ball(self.rate)
+        rate = ball(self.rate)
         excess = (b * b / 2).exp()
         points, rest = self._reach(exponent, spacing, bits + 2 + float(excess.log()) / math.log(2))
         scale, odds = arb(spacing) / (2 * arb.pi()).sqrt(), rate / (1 - rate)
         found, coefficients = [], []
         for z in points:
             growth = acb(0)
-            for p, k in self._moves:
-                growth += ball(p) * acb(k * mu * z - (k * mu) ** 2 / 2, k * mu * b).exp()
+            for p, move, half_square in self._ball_moves():
+                growth += p * acb(move * z - half_square, move * b).exp()
             found.append((growth * odds).log1p())
             coefficients.append(scale * (acb(b * b - z * z, -2 * z * b) / 2 + exponent * found[-1]).exp())
         s = (-2 * arb.pi() * b / arb(spacing)).exp()

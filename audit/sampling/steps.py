@@ -72,6 +72,7 @@ _OF_AN_EVENT = 18  # bits of its probabilities
 _SMALLEST = 1e-290  # of a profile that is looked for on a lattice
 _FAR = 1e4  # of an epsilon, beyond which Chernoff's bound is given
 _CENTRES = 96
+_LEFT = (2, 4, 7, 11, 16)  # of the saddle: centres that are tried where a contour is long
 _LEFT_OF_SADDLE = 4.0  # as a logarithm: few exponentials are needed where the exponent is small
 _SPARE = 250.0  # by how much more than at the saddle the terms may cancel, as a logarithm
 _BOUND_BITS = 96
@@ -139,7 +140,18 @@ class SampledSteps(BallLoss):
         moments: those of one step.
     """
 
-    __slots__ = ("__dict__", "_edge", "_laid", "_moments", "_order", "_other", "_refused", "step", "steps")
+    __slots__ = (
+        "__dict__",
+        "_edge",
+        "_laid",
+        "_moments",
+        "_moments_at",
+        "_order",
+        "_other",
+        "_refused",
+        "step",
+        "steps",
+    )
     step: SampledStep
     steps: int
 
@@ -149,6 +161,7 @@ class SampledSteps(BallLoss):
         self._order = _Order(moments, steps, step.order)
         self._edge = _largest_loss(step, steps)
         self._laid: list[Contour | PanelLine] = []
+        self._moments_at: dict[float, arb] = {}
         self._refused: list[tuple[float, int]] = []
 
     @property
@@ -218,7 +231,7 @@ class SampledSteps(BallLoss):
         plan = self._plan(float(epsilon), bits + _GUARD)
         terms = math.inf if plan is None else self._terms(plan.step * plan.number, plan.number)
         if terms > FEW_TERMS:
-            mirrored = self._mirrored(epsilon, bits, terms)
+            mirrored = self._mirrored(epsilon, bits, math.inf if plan is None else _price(plan))
             if mirrored is not None:
                 return mirrored
         return self._on_own_lines(epsilon, bits)
@@ -233,8 +246,8 @@ class SampledSteps(BallLoss):
                 raise PrecisionExhausted("the integral", bits, "it is below every float64")
         return None
 
-    def _mirrored(self, epsilon: Fraction, bits: int, terms: float) -> arb | None:
-        """delta(epsilon) by a contour of the other order; None if that takes as many terms, or too many bits.
+    def _mirrored(self, epsilon: Fraction, bits: int, price: float) -> arb | None:
+        """delta(epsilon) by a contour of the other order; None if that takes as long, or too many bits.
 
         delta(e) = 1 - exp(e) + exp(e) times the profile of the other order at -e: what cancels takes more bits. Where
         nearly all steps have about the loss log(1 - q), the moments of add, of large negative exponents, fall with the
@@ -250,7 +263,7 @@ class SampledSteps(BallLoss):
             value = other._known(-epsilon, wanted)
             if value is None:
                 plan = other._plan(-float(epsilon), wanted + _GUARD)
-                if plan is None or other._terms(plan.step * plan.number, plan.number) >= terms:
+                if plan is None or _price(plan) >= price:
                     return None
                 laid = Contour(other._order, plan)
                 other._laid = [*other._laid[1 - _KEPT :], laid]
@@ -324,9 +337,11 @@ class SampledSteps(BallLoss):
         centres, logarithms, _ = self._estimated
         with np.errstate(all="ignore"):
             heights = logarithms - centres * float(min(epsilon, _FARTHEST))
-        best = arb(float(centres[int(np.nanargmin(heights))]))
+        best = float(centres[int(np.nanargmin(heights))])
         with precision(_BOUND_BITS):
-            return (self._order.at(best) * (-best * ball(epsilon)).exp()).upper()
+            if best not in self._moments_at:
+                self._moments_at[best] = self._order.at(arb(best))
+            return (self._moments_at[best] * (-arb(best) * ball(epsilon)).exp()).upper()
 
     def _lay(self, epsilon: float, bits: int, *, panels_first: bool) -> Contour | PanelLine | None:
         """A line for delta(epsilon) to so many bits: nodes of one step or panels, whichever takes less time."""
@@ -357,25 +372,31 @@ class SampledSteps(BallLoss):
             tops = np.sqrt(2 * excess / curvatures)
             costs = tops * periods * (1 + bits / 256)
             costs[~(weighted <= weighted[best] + _SPARE) | ~np.isfinite(costs)] = np.inf
+        cancelled = np.maximum(weighted - aim, 0.0) / _LOG2
+
+        def plan(chosen: int) -> ContourPlan | None:
+            centre, step = float(centres[chosen]), 2 * math.pi / float(periods[chosen])
+            number = self._number(centre, step, float(heights[chosen]) - aim)
+            if number is None:
+                return None
+            guard = 24 + math.log2(number + 2) + math.log2(self.steps) + math.log2(2 + abs(float(heights[chosen])))
+            return ContourPlan(
+                kind=Kind.PROFILE,
+                centre=centre,
+                step=step,
+                number=number,
+                bits=int(float(cancelled[chosen]) + guard) + 24,
+                left=0.0,
+                right=float(centres[int(right[chosen])]),
+            )
+
         chosen = int(costs.argmin())
-        if not math.isfinite(costs[chosen]):
-            return None
-        centre, period = float(centres[chosen]), float(periods[chosen])
-        step = 2 * math.pi / period
-        number = self._number(centre, step, float(heights[chosen]) - aim)
-        if number is None:
-            return None
-        cancelled = max(float(weighted[chosen]) - aim, 0.0) / _LOG2
-        guard = 24 + math.log2(number + 2) + math.log2(self.steps) + math.log2(2 + abs(float(heights[chosen])))
-        return ContourPlan(
-            kind=Kind.PROFILE,
-            centre=centre,
-            step=step,
-            number=number,
-            bits=int(cancelled + guard) + 24,
-            left=0.0,
-            right=float(centres[int(right[chosen])]),
-        )
+        first = plan(chosen) if math.isfinite(costs[chosen]) else None
+        if first is not None and self._terms(first.step * first.number, first.number) <= FEW_TERMS:
+            return first
+        # of heavy tails the curvature at the saddle says little of the height that a line needs
+        tried = [first, *(plan(best - left) for left in _LEFT if best >= left and math.isfinite(costs[best - left]))]
+        return min((one for one in tried if one is not None), key=_price, default=None)
 
     @cached_property
     def _estimated(self) -> tuple[Array, Array, Array]:
@@ -509,6 +530,11 @@ class SampledSteps(BallLoss):
 
     def __repr__(self) -> str:
         return f"SampledSteps({self.step!r} x {self.steps})"
+
+
+def _price(plan: ContourPlan) -> float:
+    """What a contour takes, up to a factor: nodes times points, both for so many bits."""
+    return plan.number * plan.bits**2
 
 
 def _value(laid: Contour | PanelLine, epsilon: Fraction) -> arb:

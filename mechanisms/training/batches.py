@@ -199,8 +199,12 @@ class BatchNoise:
             taken: Array = (own & (rng.random((trials, self.steps, n)) < float(self.rate))) @ gradients
             return taken
         if self.sampling == "with-replacement":
-            again = rng.multinomial(self.draws, np.full(n, 1 / n), size=(trials, self.steps))
-            repeated_sums: Array = again.astype(np.float64) @ gradients
+            alike, numbers = np.unique(gradients, axis=0, return_counts=True)
+            if len(alike) > self.draws:
+                drawn_sums: Array = gradients[rng.integers(n, size=(trials, self.steps, self.draws))].sum(axis=2)
+                return drawn_sums
+            again = rng.multinomial(self.draws, numbers / n, size=(trials, self.steps))
+            repeated_sums: Array = again.astype(np.float64) @ alike
             return repeated_sums
         if self.sampling == "fixed-size":
             drawn_size = math.floor(self.rate * (n + self.missing))

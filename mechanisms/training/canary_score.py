@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import scipy
 
 from dpverdict.mechanisms.training.batches import EPOCHWISE, BatchNoise
 from dpverdict.numerics.arrays import Array
+
+_RAREST: Final = math.log(1e-20)  # of how often a record is drawn, that a score looks at
 
 
 def canary_score(
@@ -91,17 +94,19 @@ def canary_score(
         steps = released.reshape(len(released), noise.steps, noise.dim) - noise.draws * mean
         times = np.arange(noise.draws + 1)
         chances = scipy.stats.binom.logpmf(times, noise.draws, 1 / noise.records)
-        here, away = (
-            np.logaddexp.reduce(
-                [
-                    chance + log_ratios(steps, k * (moved - mean), variance)
-                    for k, chance in zip(times, chances, strict=True)
-                ]
-            )
-            for moved in (canary, there if replaced else mean)
-        )
-        found: Array = (here - away).sum(axis=1)
-        return found
+        likely = [(k, chance) for k, chance in zip(times.tolist(), chances.tolist(), strict=True) if chance > _RAREST]
+
+        def ratio(move: Array) -> Array:
+            total = np.full(steps.shape[:2], -np.inf)
+            for k, chance in likely:
+                np.logaddexp(total, chance + log_ratios(steps, k * move, variance), out=total)
+            return total
+
+        found = ratio(canary - mean)
+        if replaced:
+            found -= ratio(there - mean)
+        scores: Array = found.sum(axis=1)
+        return scores
 
     if noise.sampling == "with-replacement":
         return again

@@ -300,36 +300,25 @@ def _of_fixed_size(run: BatchedRun) -> Bounds:
 
 
 def _drawn_again(run: BatchedRun, batches: DrawnAgain) -> Bounds:
-    """Draws with replacement: a removed record is exact but for the rarest draws, a replaced one bounded."""
+    """Draws with replacement: a removed record is the worst among opposite ones, a replaced one is bounded."""
     replaced, s = run.adjacency is REPLACE_ONE, run.noise_multiplier
     opposite = run.canary_among(np.repeat(-run.canary, batches.records - 1, axis=0))
-    above, attained = drawn_removed(noise_multiplier=s, batches=batches, steps=run.steps)
-    ratio = _ratio_of_draws(run, batches)
-    attained = AddRemoveLoss(remove=attained.remove, add=attained.add, ratio=ratio)
+    removed = drawn_removed(noise_multiplier=s, batches=batches, steps=run.steps)
     tail, known = run.tail_events(opposite, _OPPOSITE), _of_known_batches(run, _DRAWN)
-    if not replaced and above.remove is attained.remove and attained.is_certified:
-        worst = WorstPair(loss=attained, pair=opposite, description=_OPPOSITE, justification=_DRAWN)
+    if not replaced and removed.is_certified:
+        worst = WorstPair(loss=removed, pair=opposite, description=_OPPOSITE, justification=_DRAWN)
         return Bounds(above=(*known, worst), below=(worst, tail))
-    below: tuple[Below, ...] = (AttainedLoss(pair=opposite, loss=attained, description=_OPPOSITE),)
-    loss: PrivacyLoss = above
-    if replaced:
-        zeros = run.canary_among(np.zeros((batches.records - 1, run.dim)))
-        reversed_canary = drawn_opposite(noise_multiplier=s, batches=batches, steps=run.steps)
-        below += (AttainedLoss(pair=zeros, loss=reversed_canary, description=_CANARY_AND_ZEROS),)
-        loss = drawn_replaced(noise_multiplier=s, batches=batches, steps=run.steps)
+    below: tuple[Below, ...] = (AttainedLoss(pair=opposite, loss=removed, description=_OPPOSITE),)
+    if not replaced:
+        return Bounds(above=known, below=(*below, tail))
+    zeros = run.canary_among(np.zeros((batches.records - 1, run.dim)))
+    reversed_canary = drawn_opposite(noise_multiplier=s, batches=batches, steps=run.steps)
+    below += (AttainedLoss(pair=zeros, loss=reversed_canary, description=_CANARY_AND_ZEROS),)
+    loss = drawn_replaced(noise_multiplier=s, batches=batches, steps=run.steps)
     if not loss.is_certified:
         return Bounds(above=known, below=(*below, tail))
-    why = _DRAWN_REPLACED if replaced else f"{_DRAWN}; the rarest draws are taken to tell all"
-    return Bounds(above=(*known, Dominating(loss=loss, description="", justification=why)), below=(*below, tail))
-
-
-def _ratio_of_draws(run: BatchedRun, batches: DrawnAgain) -> LikelihoodRatio:
-    n, b = batches.records, batches.size
-    sums = "y_t the noisy sum along the canary's gradient in units of the clipping norm, plus the batch size"
-    return LikelihoodRatio(
-        f"sum over steps 1 to {run.steps} of log of the mean of exp((2 K y_t - 2 K^2)/s^2)",
-        f"s = {exact_text(run.noise_multiplier)}, K binomial of {b} and 1/{n}, {sums}",
-    )
+    above = Dominating(loss=loss, description="", justification=_DRAWN_REPLACED)
+    return Bounds(above=(*known, above), below=(*below, tail))
 
 
 def _ratio_in_place(run: BatchedRun) -> LikelihoodRatio:
