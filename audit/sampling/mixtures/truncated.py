@@ -40,7 +40,7 @@ from dpverdict.audit.losses.domains import EventBound
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 
-ACCURACY: Final = 18
+ACCURACY: Final = 20
 """Bits of the profile, where the finest cut has so many."""
 _CHERNOFF: Final = 32  # by so much a quick bound on a profile may be too large, at a guess
 _GUARD: Final = 4
@@ -54,7 +54,7 @@ _NO_PART: Final = Fraction(1, 1 << 20)  # of alpha, the profile where the search
 class TruncatedLoss(BallLoss):
     """The loss of a pair that is known by cuts, finer and finer; see the module for what a cut is.
 
-    ``certified_delta`` is a relative 2^-18 wide, but where the finest cut misses more than that: there it is as wide as
+    ``certified_delta`` is a relative 2^-20 wide, but where the finest cut misses more than that: there it is as wide as
     what this misses.
 
     Args:
