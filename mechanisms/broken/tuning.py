@@ -1,8 +1,8 @@
 """Known-wrong accounts of searches that release their best run, each with a delta that they really have.
 
 Notation: d = the number of runs, or its mean; e and c = the epsilon and the delta that are claimed, under
-ADD_OR_REMOVE_ONE. A run is a count with Gaussian noise, of the largest mu with which an account that is named would keep
-the claim. The true delta is one at the epsilon of the claim, that an event attains.
+ADD_OR_REMOVE_ONE. A run is a number with Gaussian noise, of the largest mu with which an account that is named would
+keep the claim. The true delta is one at the epsilon of the claim, that an event attains.
 """
 
 from __future__ import annotations

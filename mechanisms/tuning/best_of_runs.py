@@ -12,6 +12,8 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from flint import arb
 from numpy.typing import ArrayLike
 
+from dpverdict.audit.losses.base import PrivacyLoss
+from dpverdict.audit.losses.closed_form import identical_laws
 from dpverdict.audit.losses.domains import EventBound
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import Exact, ball, exactly, precision
@@ -107,7 +109,7 @@ class BestOfRuns(StructuredMechanism):
         Parameter("epsilon", "X", "Epsilon that is claimed."),
         Parameter("delta", "X", "Delta that is claimed."),
     )
-    example = "--number geometric --mean 4 --run gaussian --noise-multiplier 2 --epsilon 2.3 --delta 1e-4"
+    example = "--number geometric --mean 4 --run gaussian --noise-multiplier 2 --epsilon 2.4 --delta 1e-4"
     scaled_by: ClassVar[str | None] = "noise_multiplier"
     calibration_width: ClassVar[float] = 2.0**-12  # each end takes the profile of a run
     dim: int
@@ -171,12 +173,12 @@ class BestOfRuns(StructuredMechanism):
     # what is known ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _profile(self) -> RunProfile:
+    def _profiles(self) -> tuple[RunProfile, ...]:
         return RunProfile.of(self._worst.loss)
 
     @cached_property
     def _search(self) -> SearchBound:
-        return SearchBound(self._profile, self.runs)
+        return SearchBound(self._profiles, self.runs)
 
     @cached_property
     def _law(self) -> FiniteLoss:
@@ -205,7 +207,7 @@ class BestOfRuns(StructuredMechanism):
         if isinstance(self.one, LaplaceMechanism):  # the loss has atoms; its numbers are finer
             tails = _laplace_tails(Fraction(self.one.noise.rate), self._reach)
         else:
-            tails = RunTails.of_loss(self._worst.loss.directions()[0][1], self._profile)
+            tails = RunTails.of_loss(self._worst.loss, self._profiles[0])
         level = float(self.claim.epsilon)
         event = tails.best(self.runs, level)
         for _ in range(_LOOKS):
@@ -227,15 +229,24 @@ class BestOfRuns(StructuredMechanism):
         return (KnownEvent(pair=self._worst.pair, description=words, event=self._event),)
 
     def _event(self, epsilon: Fraction) -> EventBound:
+        return self.event_at(epsilon)[1]
+
+    def event_at(self, epsilon: Fraction) -> tuple[EventOfSearch, EventBound]:
+        """The event that shows most of delta(epsilon) with the score that is taken, and its probabilities."""
         tails, cut = self._order
         event = tails.best(self.runs, float(epsilon), [cut])
         p, q = tails.chances(self.runs, event)
-        return EventBound(event=self._words(event), p_ball=p, q_ball=q)
+        return event, EventBound(event=self._words(event), p_ball=p, q_ball=q)
 
     def _words(self, event: EventOfSearch) -> str:
         what = "number" if isinstance(self.one, LaplaceMechanism) else "log-likelihood ratio"
         cut = "" if event.cut is None else f"where runs of at most {float(event.cut)!r} are better than all others"
         return f"the {what} of the best run is above {float(event.threshold)!r}, {cut or 'where the largest is best'}"
+
+    def pair_loss(self, record: Array, replacement: Array | None, position: int) -> PrivacyLoss:
+        """A bound from above: the law that dominates every pair; that of equal laws, where a record moves nothing."""
+        same = not record.any() if replacement is None else bool((record == replacement).all())
+        return identical_laws() if same else self._law
 
     # what is released -------------------------------------------------------------------------------------------------
 
@@ -256,7 +267,7 @@ class BestOfRuns(StructuredMechanism):
         weights, offset = self.one.likelihood_direction(pair)
         return lambda released: released @ weights - offset
 
-    def _place(self) -> Callable[[Array], Array]:
+    def place(self) -> Callable[[Array], Array]:
         """From releases of runs to what thresholds are about: a number, or the loss of the worst pair."""
         if isinstance(self.one, LaplaceMechanism):
             start = float(self.one.embed(self._worst.pair.neighbour)[0])
@@ -267,7 +278,7 @@ class BestOfRuns(StructuredMechanism):
         """1 and the best run, or zeros: shape (trials, 1 + m)."""
         records, count = self.check_records(dataset), check_dim(trials, "trials")
         _, cut = self._order
-        place = self._place()
+        place = self.place()
         numbers = self.runs.draw(count, rng).astype(np.int64)
         width = self.one.release_many(records, 1, np.random.default_rng(0)).shape[1]
         most = max(1, _HELD // width)
@@ -293,7 +304,7 @@ class BestOfRuns(StructuredMechanism):
 
         It is 0 without a run. Where the pair is another one it is a score, not the ratio.
         """
-        score, place = self._score(pair), self._place()
+        score, place = self._score(pair), self.place()
         tails, cut = self._order
         places = np.array([float(threshold) for threshold in tails.thresholds])
         removed = len(pair.dataset) < len(pair.neighbour)

@@ -52,6 +52,7 @@ _SAMPLES: Final = 1 << 14
 _FAR: Final = 80.0  # the log odds of the extreme places v that are looked at
 _NEGLIGIBLE: Final = 1e-18
 _TAIL_BITS: Final = 64
+_TOLD: Final = 1e-7
 _COARSE: Final = 16
 _PARTS: Final = 32
 _HALVINGS: Final = 8
@@ -62,7 +63,7 @@ _REST: Final = 1e-18
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProfile:
-    """Upper bounds on the privacy profile of one run, in either order of every pair, at increasing levels.
+    """Upper bounds on the privacy profile of one run, in one order of every pair, at increasing levels.
 
     Attributes:
         levels: -x_n, ..., 0, ..., x_n, exactly.
@@ -73,23 +74,34 @@ class RunProfile:
     deltas: tuple[arb, ...]
 
     @staticmethod
-    def of(loss: PrivacyLoss) -> RunProfile:
-        """From a certified loss that dominates every pair, in both orders.
+    def of(loss: PrivacyLoss) -> tuple[RunProfile, ...]:
+        """From a certified loss that dominates every pair: one profile, or those of both orders where they differ.
 
-        At -x it is 1 - exp(-x) + exp(-x) delta(x), of the other order.
+        At -x it is 1 - exp(-x) + exp(-x) delta(x), of the other order. The orders are told apart where delta is not
+        tiny; beyond, the larger one stands for both.
         """
         largest = loss.largest_loss if isinstance(loss, ExactLoss) else None
         step = _coarse((loss.epsilon(_SMALLEST) if largest is None else float(largest)) / _LEVELS)
         above = [step * i for i in range(_LEVELS + 1)]
         if largest is not None:
             above = [level for level in above if level < largest] + [largest]
+        levels = (*(-level for level in above[:0:-1]), *above)
+        both = loss.certified_delta(above).upper
+        near = int((both > _TOLD).sum())
+        orders = [one for _, one in loss.directions()]
+        uppers = [both]
+        if len(orders) == 2:
+            uppers = [np.concatenate([one.certified_delta(above[:near]).upper, both[near:]]) for one in orders]
+        found = []
         with precision(BITS):
-            deltas = [arb(upper) for upper in loss.certified_delta(above).upper.tolist()]
-            below = []
-            for level, delta in zip(above[:0:-1], deltas[:0:-1], strict=True):
-                shrunk = ball(-level).exp()
-                below.append(1 - shrunk + shrunk * delta)
-        return RunProfile(levels=(*(-level for level in above[:0:-1]), *above), deltas=(*below, *deltas))
+            for own, other in zip(uppers, uppers[::-1], strict=True):
+                below = []
+                for level, delta in zip(above[:0:-1], other[:0:-1].tolist(), strict=True):
+                    shrunk = ball(-level).exp()
+                    below.append(1 - shrunk + shrunk * arb(delta))
+                deltas = (*below, *(arb(delta) for delta in own.tolist()))
+                found.append(RunProfile(levels=levels, deltas=deltas))
+        return tuple(found)
 
 
 def _coarse(number: float) -> Fraction:
@@ -98,82 +110,34 @@ def _coarse(number: float) -> Fraction:
     return Fraction(math.ceil(mantissa * (1 << _COARSE))) * Fraction(2) ** (exponent - _COARSE)
 
 
-@final
-class SearchBound:
-    """Upper bounds on delta(epsilon) of the best of K runs, for every score.
-
-    Args:
-        profile: of one run.
-        runs: the law of K.
-    """
+class _OrderBound:
+    """Upper bounds on delta(epsilon) of the best of K runs in one order of a pair, for every score."""
 
     def __init__(self, profile: RunProfile, runs: NumberOfRuns) -> None:
         self._profile, self._runs = profile, runs
         with precision(BITS):
             self._ratios = [ball(level).exp() for level in profile.levels]
             self._mean = runs.mean()
-        self._lines: tuple[Array, Array] | None = None
+            self._slopes, self._offsets = self._cells()
 
-    def at(self, epsilon: Fraction) -> arb | None:
-        """A ball whose upper end no delta(epsilon) exceeds; None at epsilon < 0."""
-        if epsilon < 0:
-            return None
-        if self._lines is None:
-            with precision(BITS):
-                self._lines = self._cells()
-        slopes, offsets = self._lines
+    def at(self, epsilon: Fraction) -> arb:
+        """A ball whose upper end no delta(epsilon) exceeds, epsilon >= 0."""
         with precision(BITS):
-            grown = ball(epsilon).exp()
-            ratios = self._ratios
-            heights = [arb(height) for height in self._heights(slopes, offsets, float_down(grown))]
-            found, former = arb(0), arb(0)
-            knots, values = [arb(0), *ratios], [arb(0), *heights]  # psi(0) = 0
-            changes: list[arb] = []
-            for i in range(len(ratios) + 1):
-                last = i == len(ratios)
-                slope = self._mean if last else (values[i + 1] - values[i]) / (knots[i + 1] - knots[i])
-                changes.append((slope - former).max(arb(0)))
-                former = slope
-            found = changes[0]  # times delta(-infinity) = 1
-            for change, delta in zip(changes[1:], self._profile.deltas, strict=True):
-                found += change * delta
-            return found.max(arb(0)).min(arb(1)).upper()
+            heights = [arb(height) for height in self._heights(float_down(ball(epsilon).exp()))]
+            knots, values = [arb(0), *self._ratios], [arb(0), *heights]  # psi(0) = 0
+            slopes = [(values[i + 1] - values[i]) / (knots[i + 1] - knots[i]) for i in range(len(heights))]
+            found = slopes[0].max(arb(0))  # times delta(-infinity) = 1
+            for former, slope, delta in zip(slopes, [*slopes[1:], self._mean], self._profile.deltas, strict=True):
+                found += (slope - former).max(arb(0)) * delta
+            return found.min(arb(1)).upper()
 
-    def dominating(self) -> FiniteLoss:
-        """A loss on finitely many outcomes that dominates that of every pair, in both orders: it composes.
-
-        Its trade-off function is that of the bounds at some levels: P(S) <= delta(x) + exp(x) Q(S).
-        """
-
-        def at(level: Fraction) -> Fraction:
-            bound = self.at(level)
-            assert bound is not None
-            return as_fraction(bound.upper())
-
-        reach = self._profile.levels[-1]
-        while at(reach) > _REST:
-            reach *= 2
-        low = Fraction(0)
-        for _ in range(_HALVINGS):
-            middle = (low + reach) / 2
-            low, reach = (middle, reach) if at(middle) > _REST else (low, middle)
-        levels = [reach * i / _PARTS for i in range(_PARTS + 1)]
-        uppers = [at(level) for level in levels]
-        lines = [(Fraction(0), Fraction(1))]
-        with precision(BITS):
-            for level, upper in zip(levels, uppers, strict=True):
-                grown, shrunk = (ball(sign * level).exp() for sign in (1, -1))
-                lines.append((as_fraction(grown.upper()), upper))
-                lines.append((as_fraction(shrunk.upper()), as_fraction((1 - shrunk + shrunk * ball(upper)).upper())))
-        return _law_below(lines)
-
-    def _heights(self, slopes: Array, offsets: Array, grown: float) -> list[float]:
+    def _heights(self, grown: float) -> list[float]:
         """Upper bounds on psi at every ratio, in float64 rounded outward: the largest of all lines, and 0."""
         found = []
         with np.errstate(over="ignore"):
-            costs = np.nextafter(grown * offsets, 0.0)  # rounded down: they are not negative
+            costs = np.nextafter(grown * self._offsets, 0.0)  # rounded down: they are not negative
             for ratio in self._ratios:
-                products = np.nextafter(float_up(ratio) * slopes, np.inf)
+                products = np.nextafter(float_up(ratio) * self._slopes, np.inf)
                 found.append(max(0.0, float(np.nextafter(products - costs, np.inf).max())))
         return found
 
@@ -230,6 +194,57 @@ class SearchBound:
         return ends
 
 
+@final
+class SearchBound:
+    """Upper bounds on delta(epsilon) of the best of K runs, for every score.
+
+    Args:
+        profiles: of one run, in the orders in which it may differ.
+        runs: the law of K.
+    """
+
+    def __init__(self, profiles: Sequence[RunProfile], runs: NumberOfRuns) -> None:
+        self._reach = profiles[0].levels[-1]
+        self._orders = [_OrderBound(profile, runs) for profile in profiles]
+
+    def at(self, epsilon: Fraction) -> arb | None:
+        """A ball whose upper end no delta(epsilon) exceeds; None at epsilon < 0."""
+        if epsilon < 0:
+            return None
+        first, *others = [order.at(epsilon) for order in self._orders]
+        for other in others:
+            first = first.max(other)
+        return first
+
+    def dominating(self) -> FiniteLoss:
+        """A loss on finitely many outcomes that dominates that of every pair, in both orders: it composes.
+
+        Its trade-off function is that of the bounds at some levels: P(S) <= delta(x) + exp(x) Q(S).
+        """
+
+        def at(level: Fraction) -> Fraction:
+            bound = self.at(level)
+            assert bound is not None
+            return as_fraction(bound.upper())
+
+        reach = self._reach
+        while at(reach) > _REST:
+            reach *= 2
+        low = Fraction(0)
+        for _ in range(_HALVINGS):
+            middle = (low + reach) / 2
+            low, reach = (middle, reach) if at(middle) > _REST else (low, middle)
+        levels = [reach * i / _PARTS for i in range(_PARTS + 1)]
+        uppers = [at(level) for level in levels]
+        lines = [(Fraction(0), Fraction(1))]
+        with precision(BITS):
+            for level, upper in zip(levels, uppers, strict=True):
+                grown, shrunk = (ball(sign * level).exp() for sign in (1, -1))
+                lines.append((as_fraction(grown.upper()), upper))
+                lines.append((as_fraction(shrunk.upper()), as_fraction((1 - shrunk + shrunk * ball(upper)).upper())))
+        return _law_below(lines)
+
+
 def _law_below(lines: Sequence[tuple[Fraction, Fraction]]) -> FiniteLoss:
     """The pair of laws whose largest P(S) at Q(S) = v is the least of a + b v over the lines (b, a): (0, 1) is one.
 
@@ -267,8 +282,9 @@ class RunTails:
     exact: Callable[[Fraction], tuple[arb, arb]]
 
     @staticmethod
-    def of_loss(loss: PrivacyLoss, profile: RunProfile) -> RunTails:
-        """Those of the privacy loss of one order; about Q[L > x] = -d delta/d exp(x) is taken from the profile."""
+    def of_loss(pair: PrivacyLoss, profile: RunProfile) -> RunTails:
+        """Those of the privacy loss of a pair in its first order; Q[L > x] is about -d delta/d exp(x)."""
+        loss = pair.directions()[0][1]
         levels, deltas = profile.levels, np.array([float(delta) for delta in profile.deltas])
         ratios = np.exp([float(level) for level in levels])
         q = np.clip(-np.gradient(deltas, ratios), 0.0, 1.0)
