@@ -128,7 +128,9 @@ def compared_above(claim: Guarantee, entry: Above) -> Comparison | None:
             bound = entry.at(claim.epsilon)
             if bound is None or bound.upper() > 0:
                 return None
-            return enclosed(f"delta({short_text(claim.epsilon)})", Enclosure.hull(arb(0), arb(0)), Fraction(0), claim.epsilon)
+            return enclosed(
+                f"delta({short_text(claim.epsilon)})", Enclosure.hull(arb(0), arb(0)), Fraction(0), claim.epsilon
+            )
         case _:
             return None
 
