@@ -48,7 +48,7 @@ _OF_TRAINING: Final = (
 _HELD: Final = 1 << 21  # numbers of runs that are held in memory at once
 _LOOKS: Final = 40
 _SHOWN: Final = 1e-12  # of delta, above the rounding of float64
-_PLACES: Final = 60  # thresholds on either side of a Laplace variable, a sixth of its scale apart
+_PLACES: Final = 64  # thresholds on either side of a Laplace variable, a sixth of its scale apart
 _ANY_SCORE: Final = (
     "the best run has the density G'(u) dP, where u is the chance that a run is no better and G the generating "
     "function of the number of runs; u is bounded by the profile of one run, whatever the score is"
@@ -338,7 +338,7 @@ class BestOfRuns(StructuredMechanism):
 
 def _laplace_tails(rate: Fraction, reach: Fraction) -> RunTails:
     """Of a number with Laplace noise, moved by ``reach`` under P: above thresholds about both."""
-    step = 1 / (6 * rate)
+    step = Fraction(float(np.float32(1 / (6 * rate))))  # few bits: thresholds are float64
     inside = [reach * i / _PLACES for i in range(1, _PLACES)]
     outside = [step * i for i in range(_PLACES + 1)]
     places = (*(-place for place in outside[::-1]), *inside, *(reach + place for place in outside))
