@@ -1091,6 +1091,22 @@ def shuffled_reports(g: Given) -> Found:
     return Found(report, {"set": "one value replaced by another"}, said).bound()
 
 
+def best_of_runs(g: Given) -> Found:
+    law = {"law": "best of runs", "number": g.one_of("number", "fixed poisson geometric logarithmic negative-binomial")}
+    law |= {"size": f"{g.number('size')}", "shape": f"{g.number('shape', None)}"}
+    law["run"] = g.one_of("run", "gaussian laplace dp-sgd")
+    scale = g.number("noise_multiplier")
+    law |= {"noise": f"{scale}", "rate": f"{g.number('rate')}", "steps": f"{g.count('steps')}"}
+    said = ["one record moves the number by at most 1"]
+    if law["run"] == "dp-sgd":
+        said = ["batches are made as stated, independently of the records"]
+        said += ["every gradient is clipped, and the noise is added to the sum before anything else sees it"]
+    said += ["runs are independent, and their number is drawn from its law and not released"]
+    said += ["the score of a run is a function of what the run releases", *further(scale), REAL]
+    said += [] if law["run"] == "laplace" else [NORMAL]
+    return Found(law, {"set": "one record in every run"}, said).bound()
+
+
 def broken(g: Given) -> Found:
     if g.one_of("stated", "cube nothing") == "nothing":
         noise = {"law": "not stated", "coordinates": f"{g.count('dim')}"}
@@ -1127,6 +1143,7 @@ MECHANISMS: dict[str, Callable[[Given], Found]] = {
     "randomized-response": response,
     "count-mean-sketch": local("width"),
     "hadamard-response": local(),
+    "best-of-runs": best_of_runs,
     "local-hashing": local("hashes"),
     "number-report": number_report,
     "rappor": rappor,

@@ -127,6 +127,13 @@ def compared_above(claim: Guarantee, entry: Above) -> Comparison | None:
             if entry.source:
                 quantity, attained = f"{quantity}, at most, {entry.source},", Enclosure.of_ball(bound)
             return enclosed(quantity, attained, claim.delta, claim.epsilon)
+        case DeltaBound(), PureDP():
+            bound = entry.at(claim.epsilon)
+            if bound is None or bound.upper() > 0:
+                return None
+            return enclosed(
+                f"delta({short_text(claim.epsilon)})", Enclosure.hull(arb(0), arb(0)), Fraction(0), claim.epsilon
+            )
         case _:
             return None
 

@@ -34,6 +34,7 @@ GROUPS: Final = {
     "queries": "Queries and counts",
     "streams": "Streams of counts",
     "training": "Training",
+    "tuning": "Searches that release their best run",
     "finite": "Choices, answers and whole numbers",
     "keys": "Keys that nobody knows beforehand",
     "local": "One person's report",

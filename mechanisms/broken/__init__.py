@@ -5,8 +5,8 @@ runs over `ALL`. Each file has a table of them; functions make families with a p
 formulas: d queries, r = sqrt d, j* = (d + r)/2; the correct variances are vz = (d + r)/(4 mu^2) and
 ve = (r + 1)/(4 mu^2). Several entries are private in some dimensions (M16 at perfect squares, M1c at d = 1), so a test
 set should include dimensions such as 2, 3 and 5. True values: Lebeda 2024, checked over all vertices for d <= 8.
-Counters, what selects or responds, keys, contributions of users and shuffled reports have a notation of their own
-(`counters`, `selection`, `keys`, `contributions`, `shuffled`).
+Counters, what selects or responds, keys, contributions of users, shuffled reports and searches have a notation of their
+own (`counters`, `selection`, `keys`, `contributions`, `shuffled`, `tuning`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.broken import contributions, correlated, counters, keys, laplace, queries, selection, shuffled
+from dpverdict.mechanisms.broken import (
+    contributions,
+    correlated,
+    counters,
+    keys,
+    laplace,
+    queries,
+    selection,
+    shuffled,
+    tuning,
+)
 from dpverdict.mechanisms.broken.mutant import Mutant
 
 Wrong: TypeAlias = (
@@ -25,6 +35,7 @@ Wrong: TypeAlias = (
     | selection.SelectionMutant
     | keys.KeyMutant
     | shuffled.ShuffleMutant
+    | tuning.SearchMutant
 )
 """A known-wrong variant: it has a name, a title, a source, a formula, the names of its parameters, and ``make``."""
 
@@ -37,10 +48,13 @@ _ORDER = (
 GAUSSIAN: tuple[Mutant, ...] = tuple(_MADE[name] for name in _ORDER)
 """The known-wrong variants with Gaussian noise and a claim of mu-GDP, in the order of the sources."""
 
-_OTHERS: tuple[Wrong, ...] = (*counters.ALL, *laplace.ALL, *selection.ALL, *keys.ALL, *contributions.ALL, *shuffled.ALL)
+_OTHERS: tuple[Wrong, ...] = (
+    *(*counters.ALL, *laplace.ALL, *selection.ALL, *keys.ALL),
+    *(*contributions.ALL, *shuffled.ALL, *tuning.ALL),
+)
 ALL: tuple[Wrong, ...] = (*GAUSSIAN, _MADE["D1"], *_OTHERS)
 """Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), and the others: epsilon-DP, those of
-keys and of shuffled reports (epsilon, delta)-DP, and B4 mu-GDP.
+keys, of shuffled reports and of searches (epsilon, delta)-DP, and B4 mu-GDP.
 """
 
 

@@ -70,6 +70,7 @@ MECHANISMS: Final[Mapping[str, Callable[[Parameters], WorstPair]]] = {
     "bounded-contributions": other_noise.bounded_contributions,
     "correlated-gaussian": gaussian_queries.correlated,
     "count-ellipse": gaussian_queries.count_ellipse,
+    "best-of-runs": other_noise.best_of_runs,
     "count-mean-sketch": lambda given: other_noise.local(given, "width"),
     "discrete-correlated-gaussian": other_noise.discrete_correlated,
     "dp-ftrl": streams.dp_ftrl,

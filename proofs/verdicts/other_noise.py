@@ -387,3 +387,26 @@ def shuffled_reports(given: Parameters) -> WorstPair:
     }
     order = "the order of the reports is uniform, and nothing else tells whose a report is"
     return not_derived(report, _TWO_VALUES, (_ONE_VALUE, order, REAL))
+
+
+def best_of_runs(given: Parameters) -> WorstPair:
+    given.under(ADD_REMOVE, REPLACE)
+    numbers = given.word("number", "fixed", "poisson", "geometric", "logarithmic", "negative-binomial")
+    report = {"law": "best of runs", "number": numbers, "size": str(given.fraction("size"))}
+    report |= {"shape": str(given.signed("shape")), "run": given.word("run", "gaussian", "laplace", "dp-sgd")}
+    multiplier = given.fraction("noise_multiplier")
+    report |= {"noise": str(multiplier), "rate": str(given.fraction("rate")), "steps": str(given.whole("steps"))}
+    training = report["run"] == "dp-sgd"
+    of_one = (
+        "batches are made as stated, independently of the records",
+        "every gradient is clipped, and the noise is added to the sum before anything else sees it",
+    )
+    assumptions = (
+        *(of_one if training else ("one record moves the number by at most 1",)),
+        "runs are independent, and their number is drawn from its law and not released",
+        "the score of a run is a function of what the run releases",
+        *sampled_above(multiplier),
+        REAL,
+        *(() if report["run"] == "laplace" else (NORMAL,)),
+    )
+    return not_derived(report, {"set": "one record in every run"}, assumptions)

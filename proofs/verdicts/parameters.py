@@ -151,6 +151,12 @@ def _local(*names: str) -> Callable[[_Mechanism], Json]:
     return lambda mechanism: _attributes(*names)(mechanism) | {"epsilon": mechanism.claim.epsilon}
 
 
+def _best_of_runs(mechanism: _Mechanism) -> Json:
+    runs = mechanism.runs
+    own = {"number": runs.name, "size": runs.size, "shape": runs.shape}
+    return own | _attributes("run", "noise_multiplier", "rate", "steps")(mechanism)
+
+
 def _secure_sum(mechanism: _Mechanism) -> Json:
     shares = mechanism.noise.shares
     own = {"noise": shares.name, "share": shares.size, "sensitivity": mechanism.reach}
@@ -231,6 +237,7 @@ _READERS: Final[Mapping[str, Callable[[_Mechanism], Json]]] = {
     "bounded-contributions": _contributions,
     "correlated-gaussian": _attributes("dim", "count", "independent_scale", "shared_scale"),
     "count-ellipse": _count_ellipse,
+    "best-of-runs": _best_of_runs,
     "count-mean-sketch": _local("options", "width"),
     "discrete-correlated-gaussian": _attributes("dim", "query_variance", "count_variance"),
     "dp-ftrl": _attributes(*_RUN, "epochs", "kind", "participation"),

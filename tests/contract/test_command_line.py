@@ -113,7 +113,7 @@ BOUNDS = (
     *("honaker", "smooth-binary", "--norm l2"),
     *("exponential", "quantile", "permute-and-flip", "report-noisy-max", "above-threshold", "--outputs bounded"),
     *("--sampling shuffle", "sampled-matrix", "thresholded-counts", "partition-selection", "secure-sum"),
-    "shuffled-reports",
+    *("shuffled-reports", "best-of-runs"),
 )
 HEAVY = (
     *("rank1", "discrete", "--noise laplace", "--noise continuous", "--scale", "--norm", "--dim 50"),

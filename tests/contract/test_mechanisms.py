@@ -56,6 +56,7 @@ from dpverdict.mechanisms.queries.grouped import OptimalGroupedGaussian
 from dpverdict.mechanisms.shuffled.reports import ShuffledReports
 from dpverdict.mechanisms.sums.secure_sum import SecureSum
 from dpverdict.mechanisms.training.sampled_matrix import SampledMatrixMechanism
+from dpverdict.mechanisms.tuning.best_of_runs import BestOfRuns
 
 Array = NDArray[np.float64]
 ERROR = 1e-9
@@ -358,6 +359,28 @@ def responses_are_as_often_as_stated(mechanism: Any, original: ShuffledReports, 
     np.testing.assert_allclose(released.var(axis=0), variance, rtol=SIX * math.sqrt(2 / N))
 
 
+def the_best_run_is_above_thresholds_as_often_as_stated(mechanism: Any, case: Case, seed: int) -> None:
+    original: Any = case.make()
+    released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
+    places = np.where(released[:, 0] > 0, original.place()(released[:, 1:]), -np.inf)
+    for epsilon in (Fraction(0), Fraction(1, 2), Fraction(1)):
+        event, shown = original.event_at(epsilon)
+        chance = float(shown.p_ball)
+        seen = float((places > float(event.threshold)).mean())
+        assert abs(seen - chance) <= SIX * math.sqrt(chance * (1 - chance) / N) + SIX**2 / N
+
+
+def one_search_after_another(original: BestOfRuns, dataset: Array, trials: int, rng: np.random.Generator) -> Array:
+    cut = original.event_at(Fraction(0))[0].cut
+    released = []
+    for number in original.runs.draw(trials, rng):
+        runs = original.one.release_many(dataset, int(number), rng)
+        places = original.place()(runs)
+        better = [(place <= cut, place) if cut is not None else (False, place) for place in places.tolist()]
+        released.append([1.0, *runs[max(range(len(runs)), key=better.__getitem__)]])
+    return np.array(released)
+
+
 def keys_are_released_as_often_as_stated(mechanism: Any, case: Case, seed: int) -> None:
     released = mechanism.release_many(case.dataset, N, np.random.default_rng([seed, 1]))
     original: Any = case.make()
@@ -389,6 +412,9 @@ def releases_have_the_stated_mean_and_variance(mechanism: Any, case: Case, seed:
     if isinstance(original, IntervalQuantile):
         quantiles_fall_between_values_as_often_as_stated(mechanism, original, case.dataset, seed)
         return
+    if isinstance(original, BestOfRuns):
+        the_best_run_is_above_thresholds_as_often_as_stated(mechanism, case, seed)
+        return
     if hasattr(original, "release_chances"):
         keys_are_released_as_often_as_stated(mechanism, case, seed)
         return
@@ -418,6 +444,8 @@ def both_samplers_have_one_law(mechanism: Any, case: Case, seed: int) -> None:
 
 def another_way(case: Case, rng: np.random.Generator) -> Array:
     original: Any = case.make()
+    if isinstance(original, BestOfRuns):
+        return one_search_after_another(original, case.dataset, FEWER, rng)
     if not isinstance(original, TreeCounter | FactorizationCounter):
         noisy = original.noise.add(original.embed(case.dataset), FEWER, rng)
         decoded: Array = original.decode(noisy)

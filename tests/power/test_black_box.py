@@ -96,6 +96,8 @@ HALF: dict[Case, int] = {
     ("P5", (5, 1, "0.01")): 2000,
     ("H1", (10, 1, "0.02")): 1000,
     ("H2", (10, 1, "0.02")): 16_000,
+    ("W1", (40, 1, "0.01")): 500,
+    ("W2", (40, 1, "0.01")): 5656,
 }
 """(variant, parameters): releases per dataset from which half of the audits refute (24 seeds, a grid of ratio 1.4)."""
 BUDGETS: dict[Case, int] = {case: 4 * half for case, half in HALF.items()}

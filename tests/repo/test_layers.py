@@ -31,7 +31,7 @@ LAYERS = {
         "errors suggestions lazy balls numerics cards risk checks audit.losses audit.sampling audit.laws mechanisms "
         "audit proofs testing strategies pytest_plugin cli"
     ),
-    "dpverdict.mechanisms": "core queries streams finite keys local shuffled sums training broken",
+    "dpverdict.mechanisms": "core queries streams finite keys local shuffled sums training tuning broken",
     "dpverdict.audit": (
         "documents losses sampling laws isolation trials tables statistics batches scores exact distinguishing "
         "implementation tracing reports runs comparisons"
@@ -162,7 +162,7 @@ def circles(root: Path) -> list[str]:
 
 KINDS = {
     f"dpverdict.mechanisms.{room}"
-    for room in ("queries", "streams", "finite", "keys", "local", "shuffled", "sums", "training", "broken")
+    for room in ("queries", "streams", "finite", "keys", "local", "shuffled", "sums", "training", "tuning", "broken")
 }
 """The rooms of single mechanisms: what decides about all of them knows none."""
 

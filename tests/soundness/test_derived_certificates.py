@@ -35,13 +35,15 @@ WORDS = {
     "kind": ["binary", "honaker", "smooth-binary", "sqrt-toeplitz"],
     "participation": ["fixed", "fresh", "single", "fixed-epochs", "cyclic", "min-separation"],
     "values": ["from 0", "symmetric"],
+    "number": ["fixed", "poisson", "geometric", "logarithmic", "negative-binomial"],
+    "run": ["gaussian", "laplace", "dp-sgd"],
     "sampling": ["poisson", "balls-in-bins", "shuffle", "shuffle-once"],
 }
 
 NUMBERS_ONLY = {
     *("rank1-gaussian", "thresholded-counts", "partition-selection", "unary-encoding", "rappor", "local-hashing"),
     *("count-mean-sketch", "subset-selection", "hadamard-response", "number-report", "sampled-matrix", "secure-sum"),
-    "shuffled-reports",
+    *("shuffled-reports", "best-of-runs"),
 }
 """Mechanisms of which certificates state numbers that are only compared."""
 

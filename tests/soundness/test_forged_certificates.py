@@ -84,6 +84,7 @@ ONLY_COMPARED = {
     ("sampled-matrix", ""),
     ("secure-sum", ""),
     ("shuffled-reports", ""),
+    ("best-of-runs", ""),
 }
 """Whose numbers do not follow from the head: the line says so."""
 
