@@ -48,10 +48,8 @@ _ORDER = (
 GAUSSIAN: tuple[Mutant, ...] = tuple(_MADE[name] for name in _ORDER)
 """The known-wrong variants with Gaussian noise and a claim of mu-GDP, in the order of the sources."""
 
-_OTHERS: tuple[Wrong, ...] = (
-    *(*counters.ALL, *laplace.ALL, *selection.ALL, *keys.ALL),
-    *(*contributions.ALL, *shuffled.ALL, *tuning.ALL),
-)
+_NOISE: tuple[Wrong, ...] = (*counters.ALL, *laplace.ALL, *selection.ALL, *keys.ALL)
+_OTHERS: tuple[Wrong, ...] = (*_NOISE, *contributions.ALL, *shuffled.ALL, *tuning.ALL)
 ALL: tuple[Wrong, ...] = (*GAUSSIAN, _MADE["D1"], *_OTHERS)
 """Every known-wrong variant: those of `GAUSSIAN`, one on the lattice (rho-zCDP), and the others: epsilon-DP, those of
 keys, of shuffled reports and of searches (epsilon, delta)-DP, and B4 mu-GDP.

@@ -144,7 +144,8 @@ class _OrderBound:
     def _cells(self) -> tuple[Array, Array]:
         """Lines W, C: in every cell of v, G'(U(v)) L - exp(epsilon) G'(v) <= max of W L - exp(epsilon) C, C >= 0.
 
-        G'(U(v)) is convex where U is a line, so that it is below its chord; G'(v) is above its tangent.
+        G'(U(v)) is convex where U is a line, so that it is below its chord; G'(v) is above its tangent, or above
+        its value at the lower end of the cell, since it grows.
         """
         ends, runs = self._ends(), self._runs
         levels = len(self._ratios)
@@ -167,9 +168,11 @@ class _OrderBound:
                 first = runs.slope(self._profile.deltas[line] + self._ratios[line] * arb(low))
                 second = runs.slope(tallest)
             level, tilt = runs.slope(arb(middle)), runs.curvature(arb(middle))
-            for place, weight in ((low, first), (high, second)):
-                slopes.append(float_up(weight))
-                offsets.append(max(0.0, float_down(level + tilt * (arb(place) - arb(middle)))))
+            least = [float_down(level + tilt * (arb(place) - arb(middle))) for place in (low, high)]
+            if min(least) < 0:  # of a tangent that is cut off at 0 no chord would be below G'
+                least = [max(0.0, float_down(runs.slope(arb(low))))] * 2
+            slopes += [float_up(first), float_up(second)]
+            offsets += least
         return np.array(slopes), np.array(offsets)
 
     def _ends(self) -> Array:

@@ -19,7 +19,7 @@ from dpverdict.mechanisms import ApproximateDP
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE
 from dpverdict.mechanisms.tuning.best_of_runs import BestOfRuns
 from dpverdict.mechanisms.tuning.numbers_of_runs import NumberOfRuns
-from dpverdict.mechanisms.tuning.profile import RunProfile, SearchBound
+from dpverdict.mechanisms.tuning.profile import RunProfile, SearchBound, _OrderBound
 from dpverdict.numerics.arrays import Array
 
 F = Fraction
@@ -109,6 +109,20 @@ def test_a_bound_that_is_too_low_is_passed(fault: str) -> None:
             equal = replace(order._profile, levels=(F(0),), deltas=(order._mean * 0,))
             order._slopes, order._offsets = type(order)(equal, order._runs)._cells()
     assert passed(bound, p, q, chances)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_lines_of_coarse_cells_are_above_what_they_bound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where G'(v) is nearly 0 its tangent is below 0, and the cell is bounded by the least value in it."""
+    monkeypatch.setattr(_OrderBound, "_ends", lambda self: np.array([0.0, 0.5, 1.0]))
+    runs, _ = NUMBERS[name]
+    for order in (one for pair in PAIRS for one in bound_of(*pair, runs)._orders):
+        v = np.linspace(0, 1, 401)
+        ratios, deltas = (np.array([float(x) for x in values]) for values in (order._ratios, order._profile.deltas))
+        u = np.minimum(1, (deltas[:, None] + ratios[:, None] * v).min(axis=0))
+        for grown in (1.0, 2.0, 5.0, 12.0):
+            exact = (ratios[:, None] * runs.slope(u) - grown * runs.slope(v)).max(axis=1)
+            assert (np.array(order._heights(grown)) >= exact - SLACK).all()
 
 
 @pytest.mark.parametrize("name", NUMBERS)
