@@ -26,17 +26,9 @@ from dpverdict.mechanisms.broken import (
     shuffled,
     tuning,
 )
-from dpverdict.mechanisms.broken.mutant import Mutant
+from dpverdict.mechanisms.broken.mutant import DeltaMutant, Mutant
 
-Wrong: TypeAlias = (
-    Mutant
-    | counters.CountingMutant
-    | laplace.LaplaceMutant
-    | selection.SelectionMutant
-    | keys.KeyMutant
-    | shuffled.ShuffleMutant
-    | tuning.SearchMutant
-)
+Wrong: TypeAlias = Mutant | counters.CountingMutant | laplace.LaplaceMutant | selection.SelectionMutant | DeltaMutant
 """A known-wrong variant: it has a name, a title, a source, a formula, the names of its parameters, and ``make``."""
 
 _MADE = {mutant.name: mutant for mutant in (*correlated.ALL, *queries.ALL)}

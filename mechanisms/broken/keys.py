@@ -7,10 +7,8 @@ ADD_OR_REMOVE_ONE; b = d/e, the scale of the right noise. The true delta is that
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -18,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from dpverdict.audit.losses.base import PrivacyLoss
 from dpverdict.audit.losses.finite.loss import FiniteLoss
-from dpverdict.balls import Exact
-from dpverdict.checks import check_array, check_dim, check_positive, check_probability
+from dpverdict.checks import check_array, check_dim
 from dpverdict.errors import InvalidValue
+from dpverdict.mechanisms.broken.mutant import DeltaMutant
 from dpverdict.mechanisms.core.bounds import Above, AttainedLoss
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
@@ -28,57 +26,6 @@ from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
 from dpverdict.mechanisms.keys.partition_selection import PartitionSelection
 from dpverdict.mechanisms.keys.thresholded_counts import ThresholdedCounts
 from dpverdict.numerics.arrays import Array
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyMutant:
-    """A known-wrong release of keys, with its true delta.
-
-    Attributes:
-        name: identifier, for example "P1".
-        title: what is wrong, in a few words.
-        source: where the slip is made.
-        formula: the true delta in words of d, e and c.
-        build: makes the mechanism for (keys, epsilon, delta).
-        delta: the true delta at the epsilon of the claim, in float64; of P5 a delta that it has at least.
-        refuted_from: the smallest number of keys with which the claim is false.
-    """
-
-    name: str
-    title: str
-    source: str
-    formula: str
-    build: Callable[[int, Fraction, Fraction], StructuredMechanism]
-    delta: Callable[[int, float, float], float]
-    refuted_from: int = 1
-    least_dim: ClassVar[int] = 1
-    parameters: ClassVar[tuple[str, ...]] = ("dim", "epsilon", "delta")
-
-    def make(self, dim: int, epsilon: Exact, delta: Exact) -> StructuredMechanism:
-        """The wrong mechanism for users of ``dim`` keys, claiming ``ApproximateDP(epsilon, delta)``.
-
-        Raises:
-            InvalidValue: an argument is out of range.
-        """
-        budget, share = check_positive(epsilon, "epsilon"), check_probability(delta, "delta", "give that of the claim")
-        wrong = self.build(check_dim(dim), budget, share)
-        wrong.claim = ApproximateDP(epsilon=budget, delta=share)
-        wrong.name, wrong.source = f"broken:{self.name}", f"known-wrong variant {self.name}"
-        return wrong
-
-    def true_delta(self, dim: int, epsilon: Exact, delta: Exact) -> float:
-        """The delta at the epsilon of the claim, up to rounding; of P5 a delta that it has at least."""
-        return self.delta(dim, float(check_positive(epsilon, "epsilon")), float(Fraction(delta)))
-
-    def refutable(self, dim: int, epsilon: Exact = 1, delta: Exact = "0.001") -> bool:
-        """Whether the claim is false, whatever epsilon and delta are."""
-        del epsilon, delta
-        return check_dim(dim) >= self.refuted_from
-
-    def where_refutable(self) -> str:
-        """The numbers of keys with which it is, in words."""
-        return "all" if self.refuted_from == 1 else f"all from d = {self.refuted_from}"
 
 
 def _laplace(keys: int, scale: Fraction, threshold: float, claim: tuple[Fraction, Fraction]) -> ThresholdedCounts:
@@ -122,11 +69,15 @@ def _count_at_the_threshold(keys: int, epsilon: Fraction, delta: Fraction) -> St
     )
 
 
-def _chance_at_the_threshold(keys: int, epsilon: float, delta: float) -> float:
-    rate = epsilon / keys
-    least = _least_above(keys, epsilon, delta)
+def _chance_at_the_threshold(keys: int, epsilon: Fraction, delta: Fraction) -> float:
+    rate = float(epsilon) / keys
+    least = _least_above(keys, float(epsilon), float(delta))
     chance = math.exp(-rate * least) / (1 + math.exp(-rate)) if least else 1 / (1 + math.exp(-rate))
     return -math.expm1(keys * math.log1p(-chance))
+
+
+def _of_any_key(keys: int, epsilon: Fraction, delta: Fraction) -> float:
+    return -math.expm1(keys * math.log1p(-float(delta)))
 
 
 def _selection_of_one_key(keys: int, epsilon: Fraction, delta: Fraction) -> StructuredMechanism:
@@ -192,26 +143,34 @@ class ThresholdOfTrueCounts(StructuredMechanism):
         raise InvalidValue("record", record, "that of the worst pair", "no other loss of this variant is known")
 
 
-ALL: tuple[KeyMutant, ...] = (
-    KeyMutant(
+def _joint(keys: int, epsilon: Fraction, delta: Fraction) -> float:
+    made = _noise_of_one_key(keys, epsilon, delta)
+    assert isinstance(made, ThresholdedCounts)
+    found = made.largest_delta(epsilon)
+    assert found is not None
+    return float(found)
+
+
+ALL: tuple[DeltaMutant, ...] = (
+    DeltaMutant(
         name="P1",
         title="Laplace counts of d keys, with the threshold for the delta of one key",
         source="a threshold for one key",
         formula="1 - (1 - c)^d",
         build=_delta_of_one_key,
-        delta=lambda keys, epsilon, delta: -math.expm1(keys * math.log1p(-delta)),
-        refuted_from=2,
+        delta=_of_any_key,
+        where="all from d = 2",
     ),
-    KeyMutant(
+    DeltaMutant(
         name="P2",
         title="Laplace noise of scale 1/e on the counts of a user with d keys",
         source="bounding of contributions forgotten",
         formula="profile at e of d Laplace counts moved by e scales",
         build=_noise_of_one_key,
-        delta=lambda keys, epsilon, delta: _joint(keys, epsilon, delta),
-        refuted_from=2,
+        delta=_joint,
+        where="all from d = 2",
     ),
-    KeyMutant(
+    DeltaMutant(
         name="P3",
         title="geometric counts released from the threshold on, with the delta of those above it",
         source="opendp 2922",
@@ -219,7 +178,7 @@ ALL: tuple[KeyMutant, ...] = (
         build=_count_at_the_threshold,
         delta=_chance_at_the_threshold,
     ),
-    KeyMutant(
+    DeltaMutant(
         name="P4",
         title="true counts compared with the threshold, and released with noise",
         source="noise after the comparison",
@@ -227,22 +186,14 @@ ALL: tuple[KeyMutant, ...] = (
         build=ThresholdOfTrueCounts,
         delta=lambda keys, epsilon, delta: 1.0,
     ),
-    KeyMutant(
+    DeltaMutant(
         name="P5",
         title="optimal selection of each of d keys as if a user had one",
         source="bounding of contributions forgotten",
         formula="at least 1 - (1 - c)^d",
         build=_selection_of_one_key,
-        delta=lambda keys, epsilon, delta: -math.expm1(keys * math.log1p(-delta)),
-        refuted_from=2,
+        delta=_of_any_key,
+        where="all from d = 2",
     ),
 )
 """The known-wrong releases of keys."""
-
-
-def _joint(keys: int, epsilon: float, delta: float) -> float:
-    made = _noise_of_one_key(keys, Fraction(epsilon), Fraction(delta))
-    assert isinstance(made, ThresholdedCounts)
-    found = made.largest_delta(Fraction(epsilon))
-    assert found is not None
-    return float(found)

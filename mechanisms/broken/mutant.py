@@ -1,4 +1,4 @@
-"""What a known-wrong variant is: a Gaussian mechanism with any noise and claim, and its true privacy in closed form."""
+"""What a known-wrong variant is: a claim, and its true privacy in closed form; and Gaussian mechanisms for them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
 from dpverdict.balls import Exact, Real, ball, compare, sqrt_up
-from dpverdict.checks import check_array, check_dim, check_positive
+from dpverdict.checks import check_array, check_dim, check_positive, check_probability, check_whole
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms.core.guarantees import Guarantee
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee
 from dpverdict.mechanisms.core.mechanism import GaussianMechanism, StructuredMechanism
 from dpverdict.mechanisms.core.noise import GaussianNoise, GroupedNoise, Number
 from dpverdict.mechanisms.core.sensitivity import SensitivitySpace
 from dpverdict.mechanisms.queries.grouped import check_groups, grouped_sums
 from dpverdict.numerics.arrays import Array
+
+_ROUNDING: Final = 1e-9
+"""Of a true delta in float64, relatively, at most."""
 
 Root = Callable[[int], Number]
 Formula = Callable[[int, Number, Root], Number]
@@ -124,6 +127,58 @@ class Mutant:
         if checked < self.least_dim:
             raise InvalidValue("dim", dim, f">= {self.least_dim} for {self.name}", "the variant needs more queries")
         return checked
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeltaMutant:
+    """A known-wrong variant with a claim of (epsilon, delta)-DP, and a delta that it really has.
+
+    Attributes:
+        name: identifier, for example "P1".
+        title: what is wrong, in a few words.
+        source: where the slip is made.
+        formula: the true delta in words of d, e and c.
+        build: makes the mechanism for (dim, epsilon, delta).
+        delta: the true delta at the epsilon of the claim, in float64; where the formula says so, one that it has at
+            least.
+        where: for which d and c the claim is false, in words.
+        least_dim: the smallest d for which the variant exists.
+    """
+
+    name: str
+    title: str
+    source: str
+    formula: str
+    build: Callable[[int, Fraction, Fraction], StructuredMechanism]
+    delta: Callable[[int, Fraction, Fraction], float]
+    where: str = "all"
+    least_dim: int = 1
+    parameters: ClassVar[tuple[str, ...]] = ("dim", "epsilon", "delta")
+
+    def make(self, dim: int, epsilon: Exact, delta: Exact) -> StructuredMechanism:
+        """The wrong mechanism, claiming ``ApproximateDP(epsilon, delta)``.
+
+        Raises:
+            InvalidValue: an argument is out of range.
+        """
+        level, share = check_positive(epsilon, "epsilon"), check_probability(delta, "delta", "give that of the claim")
+        wrong = self.build(check_whole(dim, "dim", least=self.least_dim, remedy="give d"), level, share)
+        wrong.claim = ApproximateDP(epsilon=level, delta=share)
+        wrong.name, wrong.source = f"broken:{self.name}", f"known-wrong variant {self.name}"
+        return wrong
+
+    def true_delta(self, dim: int, epsilon: Exact, delta: Exact) -> float:
+        """The delta at the epsilon of the claim, up to rounding, or one that it has at least."""
+        return self.delta(check_dim(dim), check_positive(epsilon, "epsilon"), Fraction(delta))
+
+    def refutable(self, dim: int, epsilon: Exact = 1, delta: Exact = "0.001") -> bool:
+        """Whether the claim is false, by more than rounding."""
+        return self.true_delta(dim, epsilon, delta) > float(Fraction(delta)) * (1 + _ROUNDING)
+
+    def where_refutable(self) -> str:
+        """For which d it is, in words."""
+        return self.where
 
 
 @final

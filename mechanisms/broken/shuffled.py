@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
@@ -19,8 +18,7 @@ from flint import arb
 from numpy.typing import ArrayLike
 
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.balls import Exact
-from dpverdict.checks import check_dim, check_positive, check_probability
+from dpverdict.mechanisms.broken.mutant import DeltaMutant
 from dpverdict.mechanisms.core.bounds import WorstPair
 from dpverdict.mechanisms.core.guarantees import ApproximateDP
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
@@ -36,65 +34,50 @@ _MOST_LOCAL: Final = 16
 _STEPS: Final = 24
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffleMutant:
-    """A known-wrong release of many reports, with a delta that it has.
+Bound: TypeAlias = Callable[[int, Fraction, Fraction], arb]
+"""From people, local epsilon and epsilon to the delta that is wrongly believed."""
 
-    Attributes:
-        name: identifier, for example "H1".
-        title: what is wrong, in a few words.
-        source: where the slip is made.
-        formula: the true delta in words of d, e, e0 and c.
-        bound: from people, local epsilon and epsilon to the delta that is wrongly believed.
+
+def local_epsilon(bound: Bound, people: int, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest of a grid that seems to keep the claim; e at least, with which any release of reports does."""
+    low, high = epsilon, epsilon + _MOST_LOCAL
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(bound(people, middle, epsilon)) <= delta else (low, middle)
+    return low
+
+
+def _variant(
+    *,
+    name: str,
+    title: str,
+    source: str,
+    formula: str,
+    bound: Bound,
+    build: Callable[[int, Fraction, ApproximateDP], StructuredMechanism],
+    true: Callable[[int, Fraction, Fraction], float],
+    where: str = "all from d = 2, unless c is near 1",
+) -> DeltaMutant:
+    """Reports of the local epsilon with which a bound would keep the claim.
+
+    Args:
+        name, title, source, formula, where: see `DeltaMutant`.
+        bound: what is wrongly believed.
         build: makes the mechanism of people, local epsilon, and the claim.
-        delta: a delta at the epsilon of the claim that it has at least, from people, local epsilon and epsilon.
-        where: for which numbers of people and claims the claim is false, in words.
+        true: a delta that it has, from people, local epsilon and epsilon.
     """
-
-    name: str
-    title: str
-    source: str
-    formula: str
-    bound: Callable[[int, Fraction, Fraction], arb]
-    build: Callable[[int, Fraction, ApproximateDP], StructuredMechanism]
-    delta: Callable[[int, Fraction, Fraction], float]
-    where: str = "all from d = 2, unless c is near 1"
-    least_dim: ClassVar[int] = 2
-    parameters: ClassVar[tuple[str, ...]] = ("dim", "epsilon", "delta")
-
-    def local_epsilon(self, dim: int, epsilon: Exact, delta: Exact) -> Fraction:
-        """The largest of a grid that seems to keep the claim; e at least, with which any release of reports does."""
-        level, share = check_positive(epsilon, "epsilon"), check_probability(delta, "delta", "give that of the claim")
-        people = check_dim(dim)
-        low, high = level, level + _MOST_LOCAL
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if float(self.bound(people, middle, level)) <= share else (low, middle)
-        return low
-
-    def make(self, dim: int, epsilon: Exact, delta: Exact) -> StructuredMechanism:
-        """The wrong mechanism for ``dim`` people, claiming ``ApproximateDP(epsilon, delta)``.
-
-        Raises:
-            InvalidValue: an argument is out of range.
-        """
-        local = self.local_epsilon(dim, epsilon, delta)
-        wrong = self.build(dim, local, ApproximateDP(epsilon=epsilon, delta=delta))
-        wrong.name, wrong.source = f"broken:{self.name}", f"known-wrong variant {self.name}"
-        return wrong
-
-    def true_delta(self, dim: int, epsilon: Exact, delta: Exact) -> float:
-        """A delta at the epsilon of the claim that it has at least, up to rounding; of H1 its own."""
-        return self.delta(dim, self.local_epsilon(dim, epsilon, delta), check_positive(epsilon, "epsilon"))
-
-    def refutable(self, dim: int, epsilon: Exact = 1, delta: Exact = "0.001") -> bool:
-        """Whether the claim is false."""
-        return self.true_delta(dim, epsilon, delta) > float(Fraction(delta))
-
-    def where_refutable(self) -> str:
-        """The numbers of people with which it is, in words."""
-        return self.where
+    return DeltaMutant(
+        name=name,
+        title=title,
+        source=source,
+        formula=formula,
+        build=lambda people, epsilon, delta: build(
+            people, local_epsilon(bound, people, epsilon, delta), ApproximateDP(epsilon=epsilon, delta=delta)
+        ),
+        delta=lambda people, epsilon, delta: true(people, local_epsilon(bound, people, epsilon, delta), epsilon),
+        where=where,
+        least_dim=2,
+    )
 
 
 def _shuffled(people: int, local: Fraction, claim: ApproximateDP) -> ShuffledReports:
@@ -186,33 +169,33 @@ def _of_one(people: int, local: Fraction, epsilon: Fraction) -> float:
     return max(0.0, (grown - math.exp(epsilon)) / (grown + OPTIONS - 1))
 
 
-ALL: tuple[ShuffleMutant, ...] = (
-    ShuffleMutant(
+ALL: tuple[DeltaMutant, ...] = (
+    _variant(
         name="H1",
         title="reports that keep their order, with the epsilon of shuffled ones",
         source="a shuffler that does not shuffle",
         formula="(exp(e0) - exp(e))/(exp(e0) + 4)",
         bound=_crowd,
         build=OrderedReports,
-        delta=_of_one,
+        true=_of_one,
     ),
-    ShuffleMutant(
+    _variant(
         name="H2",
         title="shuffled reports of d people, each counted twice",
         source="both directions of replacing one counted as people",
         formula="at least what counts of three kinds of reports attain",
         bound=lambda people, local, epsilon: _crowd(2 * people, local, epsilon),
         build=_shuffled,
-        delta=_attained,
+        true=_attained,
     ),
-    ShuffleMutant(
+    _variant(
         name="H3",
         title="shuffled reports, bounded by how many are of two labels alone",
         source="the reduction of Wang, Peng, Li and others 2024 (arXiv:2304.05007), as in its public code",
         formula="at least what counts of three kinds of reports attain",
         bound=_two_labels,
         build=_shuffled,
-        delta=_attained,
+        true=_attained,
         where="few people, or a small c: d up to 5 at e = 1/2 and c = 0.001",
     ),
 )

@@ -50,7 +50,8 @@ _STEP: Final = 0.02
 _MOST_CELLS: Final = 1 << 13
 _SAMPLES: Final = 1 << 14
 _FAR: Final = 80.0  # the log odds of the extreme places v that are looked at
-_NEGLIGIBLE: Final = 1e-18
+_NEGLIGIBLE: Final = 1e-26
+"""Where G'(U(v)) is below this is one cell, in which G'(v) counts as what it is at 0."""
 _TAIL_BITS: Final = 64
 _TOLD: Final = 1e-7
 _COARSE: Final = 16
@@ -58,6 +59,8 @@ _PARTS: Final = 32
 _HALVINGS: Final = 8
 _REST: Final = 1e-18
 """What a law that dominates the search tells for certain, at most about."""
+_FARTHEST: Final = 1 << 9
+"""The level at which that is looked for no further."""
 
 
 @final
@@ -231,7 +234,7 @@ class SearchBound:
             return as_fraction(bound.upper())
 
         reach = self._reach
-        while at(reach) > _REST:
+        while at(reach) > _REST and reach < _FARTHEST:
             reach *= 2
         low = Fraction(0)
         for _ in range(_HALVINGS):

@@ -9,13 +9,14 @@ from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ApproximateDP
-from dpverdict.mechanisms.broken.shuffled import ALL, ShuffleMutant
+from dpverdict.mechanisms.broken.mutant import DeltaMutant
+from dpverdict.mechanisms.broken.shuffled import ALL
 from dpverdict.mechanisms.core.bounds import NearbyPairs
 
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
 @pytest.mark.parametrize("people", [2, 3, 5, 30])
-def test_the_claim_is_refuted_where_it_is_said_to_be(mutant: ShuffleMutant, people: int) -> None:
+def test_the_claim_is_refuted_where_it_is_said_to_be(mutant: DeltaMutant, people: int) -> None:
     status = certify(mutant.make(people, "1/2", "1e-3")).status
     assert (status is Status.REFUTED) == mutant.refutable(people, "1/2", "1e-3")
     assert mutant.refutable(people, "1/2", "1e-3") == (mutant.name != "H3" or people <= 5)
@@ -23,7 +24,7 @@ def test_the_claim_is_refuted_where_it_is_said_to_be(mutant: ShuffleMutant, peop
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
 @pytest.mark.parametrize("people", [2, 5])
-def test_a_little_less_than_its_delta_is_refuted_and_that_of_h1_is_its_own(mutant: ShuffleMutant, people: int) -> None:
+def test_a_little_less_than_its_delta_is_refuted_and_that_of_h1_is_its_own(mutant: DeltaMutant, people: int) -> None:
     made, truth = mutant.make(people, 1, "1e-3"), Fraction(mutant.true_delta(people, 1, "1e-3"))
     off = Fraction(1, 10**9)
     assert certify(made, ApproximateDP(1, truth * (1 - off))).status is Status.REFUTED

@@ -9,13 +9,14 @@ from dpverdict.audit.exact.decide import certify
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms import ApproximateDP
-from dpverdict.mechanisms.broken.tuning import ALL, SearchMutant
+from dpverdict.mechanisms.broken.mutant import DeltaMutant
+from dpverdict.mechanisms.broken.tuning import ALL
 
 
 @pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
 @pytest.mark.parametrize("runs", [2, 5, 40])
 def test_the_claim_is_refuted_and_so_is_a_little_less_than_the_delta_that_is_shown(
-    mutant: SearchMutant, runs: int
+    mutant: DeltaMutant, runs: int
 ) -> None:
     made = mutant.make(runs, 1, "1e-3")
     assert certify(made).status is Status.REFUTED
