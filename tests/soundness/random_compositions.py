@@ -136,9 +136,9 @@ def sampled_profiles(
     return remove, add
 
 
-def normal_nodes(number: int) -> tuple[Array, Array]:
+def normal_nodes(number: int, reach: int = 16) -> tuple[Array, Array]:
     """The trapezoidal rule for N(0, 1), wide enough for a move by 4 to either side."""
-    y = np.linspace(-16, 16, number)
+    y = np.linspace(-reach, reach, number)
     return y, np.exp(-y * y / 2) / math.sqrt(2 * math.pi) * (y[1] - y[0])
 
 
@@ -241,7 +241,7 @@ def allocated(noise: str, epochs: int) -> Part:
     s = float(Fraction(noise))
 
     def nodes(fineness: int) -> Nodes:
-        y, weights = normal_nodes(60 * fineness + 1)
+        y, weights = normal_nodes(120 * fineness + 1, reach=32)  # far out the profile is made of far values
         losses = np.log(np.cosh(y / (math.sqrt(2) * s))) - 1 / (4 * s * s)
         one = Nodes(weights * np.exp(losses), losses)
         return one if epochs == 1 else one.times(one)
