@@ -14,16 +14,17 @@ and Corollary 3.1 (arXiv:1909.13830).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, final
 
 import numpy as np
-from flint import arb
+from flint import acb, arb
 
 from dpverdict.audit.losses.base import RANDOM_BITS, BallLoss, ExactLoss
 from dpverdict.audit.losses.curves import ACCURACY, log_delta_ball
-from dpverdict.audit.losses.domains import LossTails, finite_losses
+from dpverdict.audit.losses.domains import LossTails, PartMoments, finite_losses
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.balls import MAX_BITS, Enclosure, Exact, ball, exactly, refine
 from dpverdict.checks import check_positive
@@ -99,6 +100,10 @@ class BoundedRangeLoss(BallLoss, ExactLoss):
         Mechanisms of this range are e^2/8-zCDP, which is less: no single one attains this pair.
         """
         return self.certified_renyi(1)
+
+    def moments(self) -> PartMoments:
+        """Of the pair: M(t) = sinh((t + 1/2) e)/((2 t + 1) sinh(e/2))."""
+        return RangeMoments(self._range)
 
     def delta_to(self, epsilon: Fraction, bits: int) -> arb:
         """As ``profile``."""
@@ -214,6 +219,61 @@ class BoundedRangeLoss(BallLoss, ExactLoss):
 
     def __repr__(self) -> str:
         return f"BoundedRangeLoss({exact_text(self._range)!r})"
+
+
+@final
+class RangeMoments:
+    """The moments of a bounded-range loss, as one contour for a composition needs them.
+
+    M(t) = E_P[exp(t L)] = sinh((t + 1/2) e)/((2 t + 1) sinh(e/2)), and |sinh(x + i y)| <= cosh(x).
+
+    Args:
+        range: e > 0.
+    """
+
+    __slots__ = ("_range", "largest")
+    largest: float
+
+    def __init__(self, range: Fraction) -> None:
+        self._range = range
+        self.largest = 1e5 / max(float(range), 1e-3)
+
+    def estimates(self, points: Array) -> Array:
+        """log M at t > 0, about."""
+        e = float(self._range)
+        x = (points + 0.5) * e
+        found: Array = x + np.log(-np.expm1(-2 * x)) - np.log(2 * points + 1) - e / 2 - math.log(-math.expm1(-e))
+        return found
+
+    def log_beyond(self, centre: float, heights: Array) -> Array:
+        """About log of (2 c + 1)/|2 (c + i w) + 1|, and of the hyperbolic cosine over the sine."""
+        x = (centre + 0.5) * float(self._range)
+        found: Array = -np.log(np.hypot(1.0, 2 * heights / (2 * centre + 1))) - math.log(math.tanh(x))
+        return found
+
+    def terms(self, centre: float, height: float, number: int, bits: float) -> float:
+        """One exponential for every node."""
+        return number
+
+    def at(self, t: arb) -> arb:
+        """M(t)."""
+        e = ball(self._range)
+        return ((t + arb(1) / 2) * e).sinh() / ((2 * t + 1) * (e / 2).sinh())
+
+    def on_line(self, centre: float, step: float, number: int) -> list[acb]:
+        """M on a line."""
+        e, half = ball(self._range), arb(step) / 2
+        whole, found = (e / 2).sinh(), list[acb]()
+        for k in range(number):
+            t = acb(arb(centre), half * (2 * k + 1))
+            found.append(((t + arb(1) / 2) * e).sinh() / ((2 * t + 1) * whole))
+        return found
+
+    def beyond(self, centre: arb, height: arb) -> arb:
+        """cosh((c + 1/2) e)/(|2 (c + i w) + 1| sinh(e/2)), which falls with w."""
+        e = ball(self._range)
+        size = ((2 * centre + 1) ** 2 + (2 * height) ** 2).sqrt()
+        return ((centre + arb(1) / 2) * e).cosh() / (size * (e / 2).sinh())
 
 
 def bounded_range(epsilon: Exact, *, t: Exact | None = None) -> BoundedRangeLoss | FiniteLoss:

@@ -1,14 +1,19 @@
 """The loss of bounded range: its closed forms against the supremum over two-point pairs, and against quadrature."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
+from flint import arb
 
-from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss, bounded_range
+from dpverdict.audit.losses.closed_form import GaussianLoss
+from dpverdict.audit.losses.composition import compose_counted
+from dpverdict.audit.losses.finite.bounded_range import BoundedRangeLoss, RangeMoments, bounded_range
 from dpverdict.audit.losses.finite.loss import FiniteLoss
+from dpverdict.balls import precision
 from dpverdict.errors import InvalidValue
 
 F = Fraction
@@ -85,3 +90,35 @@ def test_a_planted_error_in_the_profile_is_found(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(BoundedRangeLoss, "profile", lambda self, at, bits: original(self, at, bits) * (1 - 1e-6))
     with pytest.raises(AssertionError):
         test_the_profile_is_the_largest_of_all_two_point_pairs()
+
+
+# moments --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("e", [F(1, 7), F(1), F(6)])
+def test_moments_are_integrals_of_the_density_and_beyond_is_above_them(e: F) -> None:
+    moments = RangeMoments(e)
+    centre, step, number = 1.25, 0.75, 40
+    with precision(128):
+        line, top = moments.on_line(centre, step, number), moments.beyond(arb(centre), arb(step * 20))
+        exact = moments.at(arb(centre))
+
+    def by_hand(t: complex) -> complex:
+        width = mpmath.mpf(e.numerator) / e.denominator
+        density = lambda l: mpmath.exp((l - width) / 2) / (2 * (1 - mpmath.exp(-width)))  # noqa: E731
+        return complex(mpmath.quad(lambda l: density(l) * mpmath.exp(t * l), mpmath.linspace(-width, width, 60)))
+
+    assert float(exact) == pytest.approx(by_hand(centre).real, rel=1e-12)
+    assert moments.estimates(np.array([centre]))[0] == pytest.approx(math.log(float(exact)), abs=1e-9)
+    for k in (0, 7, 39):
+        t = complex(centre, step * (k + 0.5))
+        assert complex(line[k]) == pytest.approx(by_hand(t), rel=1e-9, abs=1e-12)
+    assert all(abs(complex(value)) <= float(top.upper()) for value in line[20:])
+
+
+def test_a_composition_with_noise_is_that_of_a_quadrature() -> None:
+    found = compose_counted([(BoundedRangeLoss(1), 2), (GaussianLoss("0.5"), 1)])
+    for level, exact in (("0.7", 0.173984647815566601), ("2", 0.0102072430330641669)):  # by mpmath, in two integrals
+        enclosed = found.certified_delta(level)
+        assert enclosed.lower == pytest.approx(exact, rel=1e-15)
+        assert enclosed.upper == pytest.approx(exact, rel=1e-15)
