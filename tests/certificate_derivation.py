@@ -524,21 +524,25 @@ def bounded_contributions(g: Given) -> Found:
     d, k, m = g.count("dim"), g.count("keys"), g.count("per_key")
     if k > d:
         raise Wrong(f"parameters.keys: {k}")
-    kind, top = g.of("values"), g.number("high") * m
+    kind, high = g.of("values"), g.number("high")
+    top = high * m
     if kind not in ("from 0", "symmetric"):
         raise Wrong("parameters.values")
-    l1, l2, law, scale = (
+    l1, l2, law = (
         g.number("l1", 0, False),
         g.number("l2", 0, False),
-        g.one_of("noise", "laplace gaussian"),
-        g.number("scale"),
+        g.one_of("noise", "laplace gaussian discrete-gaussian"),
     )
+    whole = law == "discrete-gaussian"
+    size_of_noise = "variance" if whole else "scale"
+    scale, swap = g.number(size_of_noise), g.relation == SWAP
     if law == "laplace" and l2:
         raise Wrong("parameters.l2: no worst user")
+    if whole and (l1 or l2 or high.denominator > 1 or (swap and kind == "symmetric")):
+        raise Wrong("parameters.noise: no worst user")
     user: list[F] = []
     while len(user) < k and (not l1 or sum(user, F(0)) < l1):
         user.append(min(top, l1 - sum(user, F(0))) if l1 else top)
-    swap = g.relation == SWAP
     if swap and kind == "symmetric":
         people = [[2 * size for size in user]]
         bound = 4 * l2 * l2
@@ -547,9 +551,9 @@ def bounded_contributions(g: Given) -> Found:
         people, bound = [slots[0::2], slots[1::2]], l2 * l2
     else:
         people, bound = [user], l2 * l2
-    said = ["a record is all that one user has, and what is kept of a user depends on that user alone", REAL]
+    said = ["a record is all that one user has, and what is kept of a user depends on that user alone"]
     found = Found(
-        {"law": law, "coordinates": f"{d}", "scale": f"{scale}"},
+        {"law": law, "coordinates": f"{d}", size_of_noise: f"{scale}"},
         {
             "set": f"sums of one user, {kind}",
             "not 0, at most": f"{k}",
@@ -557,7 +561,7 @@ def bounded_contributions(g: Given) -> Found:
             "l1 norm at most": f"{l1}" if l1 else "any",
             "l2 norm at most": f"{l2}" if l2 else "any",
         },
-        said + ([NORMAL] if law == "gaussian" else []),
+        [*said, BITS if whole else REAL, *([NORMAL] if law == "gaussian" else [])],
     )
     pair = "as many of the largest sums as there can be, and one of the rest"
     why = "the loss of equal log-concave noise grows under weak majorisation of the moves, and these majorise all"
@@ -565,6 +569,12 @@ def bounded_contributions(g: Given) -> Found:
     if law == "laplace":
         moves = [(size / scale, n) for size, n in sum(counted, Counter()).items()]
         return found.worst(pair, why, ("laplace", moves), [shifts(moves)])
+    if whole:
+        moves = list(sum(counted, Counter()).items())
+        rho = sum((size * size / scale / 2 * n for size, n in moves), F(0))
+        text = " + ".join(f"{n}*({write(size)})**2/(2*({write(scale)}))" for size, n in moves)
+        shown = holds("rho of the largest moves", equations([(text, write(rho))]))
+        return found.worst(pair, why, ("discrete", rho), [shown])
     terms, total = [], F(0)
     for person in counted:
         square = sum((size * size * n for size, n in person.items()), F(0))

@@ -10,24 +10,25 @@ import numpy as np
 from dp_accounting.privacy_accountant import NeighboringRelation
 from numpy.typing import ArrayLike
 
-from dpverdict.audit.losses.base import REAL_ARITHMETIC
-from dpverdict.balls import Exact, Real
-from dpverdict.checks import check_array, check_dim, check_moderate, check_whole, exactly
+from dpverdict.audit.losses.base import RANDOM_BITS, REAL_ARITHMETIC
+from dpverdict.balls import Exact, Real, exactly
+from dpverdict.checks import check_array, check_dim, check_moderate, check_whole, check_whole_entries
 from dpverdict.errors import InvalidValue
 from dpverdict.mechanisms.core.calibration import analytic_scale, l1_scale
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, PureDP
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, ZeroConcentratedDP
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise, laplace_score
 from dpverdict.mechanisms.core.mechanism import AdditiveMechanism
 from dpverdict.mechanisms.core.neighbours import REPLACE_ONE, NeighbourPair, check_adjacency
 from dpverdict.mechanisms.core.noise import SharedNoise
 from dpverdict.mechanisms.core.parameters import Parameter, whole
 from dpverdict.mechanisms.sums.contributions import BoundedUsers, ContributionBounds
+from dpverdict.mechanisms.sums.whole_noise import DiscreteGaussianNoise
 from dpverdict.numerics.arrays import Array
-from dpverdict.numerics.roots import float_above
+from dpverdict.numerics.roots import float_above, rounded_up
 from dpverdict.numerics.text import exact_text
 
-NoiseName: TypeAlias = Literal["laplace", "gaussian"]
-NOISES: Final[tuple[NoiseName, ...]] = ("laplace", "gaussian")
+NoiseName: TypeAlias = Literal["laplace", "gaussian", "discrete-gaussian"]
+NOISES: Final[tuple[NoiseName, ...]] = ("laplace", "gaussian", "discrete-gaussian")
 
 
 @final
@@ -44,10 +45,14 @@ class BoundedContributions(AdditiveMechanism):
         dim: number of keys d, which are public.
         keys: k, at most so many keys of a user are kept.
         epsilon, delta: of the claim, exact; epsilon-DP if delta is left out or 0.
+        rho: in place of both: the claim is rho-zCDP, and the variance of Gaussian noise is the largest squared l2 norm
+            of a difference over 2 rho.
         adjacency: the neighbouring relation of the claim; a record is a user.
-        noise: "laplace" or "gaussian".
-        scale: of the noise, exact; rounded up to a float64. If left out, what the claim needs: by the l1 norm for
-            Laplace noise, the least that is certainly enough for Gaussian noise.
+        noise: "laplace", "gaussian" or "discrete-gaussian", which is for whole values, without bounds on a norm; where
+            a user is replaced, for values that are not negative.
+        scale: of the noise, exact; rounded up to a float64, but for discrete Gaussian noise of parameter scale^2. If
+            left out, what the claim needs: by the l1 norm for Laplace noise, the least that is certainly enough for
+            Gaussian noise; discrete Gaussian noise needs it, or rho.
         per_key: m, so many values with one key are kept; 1 if left out.
         low, high: of a value; 0 and 1 if left out. low is 0 or -high: shift the values otherwise.
         l1, l2: bounds on the norm of the sums of a user, exact; none if left out. An l2 norm is for Gaussian noise.
@@ -70,14 +75,14 @@ class BoundedContributions(AdditiveMechanism):
     name = "bounded-contributions"
     title = "sums by key of users with many records"
     source = "Wilson et al. 2020, section 3"
-    noise: LaplaceNoise | SharedNoise
+    noise: LaplaceNoise | SharedNoise | DiscreteGaussianNoise
     sensitivity: BoundedUsers
     dim: int
     held: int
     scale: float
     bounds: ContributionBounds
     adjacency: NeighboringRelation
-    claim: ApproximateDP | PureDP
+    claim: Guarantee
     assumptions: tuple[str, ...]
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("dim", "D", "Number of keys, which are public.", whole, axis="keys"),
@@ -94,6 +99,7 @@ class BoundedContributions(AdditiveMechanism):
         Parameter("scale", "X", "Scale of the noise; what the claim needs if not given."),
         Parameter("epsilon", "X", "Epsilon that is claimed."),
         Parameter("delta", "X", "Delta that is claimed; 0 if not given."),
+        Parameter("rho", "X", "zCDP parameter that is claimed, in place of epsilon."),
     )
     example = "--dim 3 --keys 2 --noise laplace --epsilon 1 --adjacency add-or-remove-one"
     scaled_by: ClassVar[str | None] = "scale"
@@ -103,10 +109,11 @@ class BoundedContributions(AdditiveMechanism):
         *,
         dim: int,
         keys: int,
-        epsilon: Exact,
         adjacency: NeighboringRelation,
         noise: NoiseName,
+        epsilon: Exact | None = None,
         delta: Exact = 0,
+        rho: Exact | None = None,
         scale: Exact | None = None,
         per_key: int = 1,
         low: Exact = 0,
@@ -139,27 +146,52 @@ class BoundedContributions(AdditiveMechanism):
             raise InvalidValue("held", held, f"at least per_key={per_key}", "leave it out")
         replaced = self.adjacency is REPLACE_ONE
         self.sensitivity = BoundedUsers(bounds=self.bounds, slots=self.held, replaced=replaced)
-        self.claim = ApproximateDP(epsilon=epsilon, delta=delta) if exactly(delta, name="delta") else PureDP(epsilon)
-        self.scale = self._needed(noise) if scale is None else float_above(check_moderate(scale, "scale"))
-        if noise == "laplace":
-            self.noise = LaplaceNoise(size=self.dim, scale=self.scale)
-        else:
-            self.noise = SharedNoise(dim=self.dim, independent_scale=self.scale)
+        self.claim = _claim(epsilon, delta, rho)
+        self._set_noise(noise, None if scale is None else check_moderate(scale, "scale"))
         self.assumptions = (
             "a record is all that one user has, and what is kept of a user depends on that user alone",
-            REAL_ARITHMETIC,
+            RANDOM_BITS if isinstance(self.noise, DiscreteGaussianNoise) else REAL_ARITHMETIC,
         )
 
-    def _needed(self, noise: NoiseName) -> float:
-        """The scale that the claim needs."""
-        replaced = self.sensitivity.replaced
-        if noise == "laplace":
-            moves = self.bounds.largest_difference(replaced=replaced)
-            return l1_scale(self.claim.epsilon, sum((size * number for size, number in moves), Fraction(0)))
-        if isinstance(self.claim, PureDP):
+    def _set_noise(self, name: NoiseName, scale: Fraction | None) -> None:
+        """The noise of that scale, or what the claim needs."""
+        if name == "laplace":
+            self.scale = self._laplace_scale() if scale is None else float_above(scale)
+            self.noise = LaplaceNoise(size=self.dim, scale=self.scale)
+            return
+        square = self.bounds.largest_square(replaced=self.sensitivity.replaced)
+        if scale is None and isinstance(self.claim, PureDP):
             raise InvalidValue("delta", 0, "given and > 0 with Gaussian noise", "add --delta 1e-6, or take laplace")
-        reach = Real.of(self.bounds.largest_square(replaced=replaced)).sqrt()
-        return analytic_scale(self.claim.epsilon, self.claim.delta, reach)
+        if scale is None and name == "discrete-gaussian" and not isinstance(self.claim, ZeroConcentratedDP):
+            remedy = "calibrate finds the scale for an epsilon and a delta"
+            raise InvalidValue("scale", None, "given with discrete-gaussian noise, or rho", remedy)
+        if isinstance(self.claim, ZeroConcentratedDP) and scale is None:
+            variance = Real.of(square / (2 * self.claim.rho))
+        else:
+            deviation = scale if scale is not None else Fraction(self._gaussian_scale(square))
+            variance = Real.of(deviation**2)
+        if name == "gaussian":
+            self.scale = rounded_up(variance.sqrt())
+            self.noise = SharedNoise(dim=self.dim, independent_scale=self.scale)
+            return
+        whole = all(value.denominator == 1 for value in (self.bounds.low, self.bounds.high))
+        if not whole or not self.sensitivity.is_box:
+            requirement = "whole values without bounds on a norm, and not negative ones under replace-one"
+            raise InvalidValue("noise", name, f"left for {requirement}", "take gaussian")
+        assert variance.rational is not None
+        self.scale = variance.sqrt().nearest()
+        self.noise = DiscreteGaussianNoise(size=self.dim, variance=variance.rational)
+
+    def _laplace_scale(self) -> float:
+        if not isinstance(self.claim, ApproximateDP | PureDP):
+            raise InvalidValue("rho", self.claim.describe(), "left for Gaussian noise", "give epsilon, or a scale")
+        moves = self.bounds.largest_difference(replaced=self.sensitivity.replaced)
+        return l1_scale(self.claim.epsilon, sum((size * number for size, number in moves), Fraction(0)))
+
+    def _gaussian_scale(self, square: Fraction) -> float:
+        """The least that is certainly enough."""
+        assert isinstance(self.claim, ApproximateDP)
+        return analytic_scale(self.claim.epsilon, self.claim.delta, Real.of(square).sqrt())
 
     # what is released -------------------------------------------------------------------------------------------------
 
@@ -171,7 +203,10 @@ class BoundedContributions(AdditiveMechanism):
     def check_records(self, dataset: ArrayLike) -> Array:
         """The values as float64 of shape (n, d, R), any finite numbers."""
         finite = float(np.finfo(np.float64).max)
-        return check_array(dataset, self.record_shape, -finite, finite)
+        records = check_array(dataset, self.record_shape, -finite, finite)
+        if isinstance(self.noise, DiscreteGaussianNoise):
+            check_whole_entries(records, "round the values, or take gaussian noise")
+        return records
 
     def statistic(self, records: Array) -> Array:
         """The sums of what is kept of every user: shape (d,)."""
@@ -191,5 +226,14 @@ class BoundedContributions(AdditiveMechanism):
         own = {"keys": str(bounds.keys), "per_key": str(bounds.per_key)}
         own |= {"low": exact_text(bounds.low), "high": exact_text(bounds.high)}
         own |= {name: exact_text(size) for name, size in (("l1", bounds.l1), ("l2", bounds.l2)) if size is not None}
-        law = "laplace" if isinstance(self.noise, LaplaceNoise) else "gaussian"
+        law = {LaplaceNoise: "laplace", SharedNoise: "gaussian"}.get(type(self.noise), "discrete-gaussian")
         return AdditiveMechanism.describe(self) | own | {"noise": law, "scale": repr(self.scale)}
+
+
+def _claim(epsilon: Exact | None, delta: Exact, rho: Exact | None) -> ApproximateDP | PureDP | ZeroConcentratedDP:
+    if (epsilon is None) is (rho is None):
+        raise InvalidValue("epsilon", epsilon, "given, or rho in its place", "add --epsilon, or --rho")
+    if rho is not None:
+        return ZeroConcentratedDP(rho)
+    assert epsilon is not None
+    return ApproximateDP(epsilon=epsilon, delta=delta) if exactly(delta, name="delta") else PureDP(epsilon)

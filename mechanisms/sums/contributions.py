@@ -27,6 +27,7 @@ from dpverdict.balls import Real, ball
 from dpverdict.mechanisms.core.laplace_noise import LaplaceNoise
 from dpverdict.mechanisms.core.noise import Noise, SharedNoise
 from dpverdict.mechanisms.core.sensitivity import Maximum, unsupported
+from dpverdict.mechanisms.sums.whole_noise import DiscreteGaussianNoise
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import float_below
 from dpverdict.numerics.text import exact_text
@@ -172,6 +173,16 @@ class BoundedUsers:
     slots: int
     replaced: bool
 
+    @property
+    def is_box(self) -> bool:
+        """Whether all differences are of sums up to M, as many as there can be: then every move is the largest at once.
+
+        The theorem above is about densities; on whole numbers only this much of it is used, for which it is enough that
+        the loss of a log-concave law grows with each move.
+        """
+        norms = self.bounds.l1 is not None or self.bounds.l2 is not None
+        return not norms and not (self.replaced and self.bounds.low)
+
     def maximise(self, noise: Noise) -> Maximum:
         """The loss of the difference that majorises all, see the theorem above."""
         bounds = self.bounds
@@ -195,6 +206,9 @@ class BoundedUsers:
         if isinstance(noise, LaplaceNoise) and self.bounds.l2 is None:
             moves = self.bounds.largest_difference(replaced=self.replaced)
             return LaplaceLoss.grouped([(size * noise.rate, number) for size, number in moves])
+        if isinstance(noise, DiscreteGaussianNoise) and self.is_box:
+            counted = Counter(dict(self.bounds.largest_difference(replaced=self.replaced)))
+            return noise.loss_of_moves(counted)
         if isinstance(noise, SharedNoise):
             return gaussian_loss(
                 noise.mu_squared_of(Fraction(0), self.bounds.largest_square(replaced=self.replaced), 0)
@@ -229,6 +243,8 @@ class BoundedUsers:
             moves = Counter(abs(a - b) * noise.rate for a, b in zip(x, y, strict=True))
             del moves[Fraction(0)]
             return LaplaceLoss.grouped(moves.items()) if moves else identical_laws()
+        if isinstance(noise, DiscreteGaussianNoise) and self.is_box:
+            return noise.loss_of_moves(Counter(abs(a - b) for a, b in zip(x, y, strict=True)))
         if isinstance(noise, SharedNoise):
             return gaussian_loss(_squared_distance(x, share, y, other, 1 / noise.variances[0]))
         raise unsupported(self, noise)

@@ -56,9 +56,11 @@ def laplace(given: Parameters) -> WorstPair:
 def bounded_contributions(given: Parameters) -> WorstPair:
     relation = given.under(ADD_REMOVE, REPLACE)
     dim, keys, per_key = given.whole("dim"), given.whole("keys"), given.whole("per_key")
-    values, most = given.word("values", "from 0", "symmetric"), per_key * given.fraction("high")
+    values, high = given.word("values", "from 0", "symmetric"), given.fraction("high")
+    most = per_key * high
     l1, l2 = (given.fraction(name, positive=False) for name in ("l1", "l2"))
-    noise, scale = given.word("noise", "laplace", "gaussian"), given.fraction("scale")
+    noise = given.word("noise", "laplace", "gaussian", "discrete-gaussian")
+    scale = given.fraction("variance" if noise == "discrete-gaussian" else "scale")
     if keys > dim:
         given.refuse("keys", f"{keys} of {dim}")
     if l2 and noise == "laplace":
@@ -70,6 +72,8 @@ def bounded_contributions(given: Parameters) -> WorstPair:
     if relation == REPLACE and not opposite:
         moves = [(most, min(dim, 2 * whole)), (rest, max(0, min(dim - 2 * whole, 2)))]
     moves = [(size, number_of) for size, number_of in moves if size * number_of]
+    if noise == "discrete-gaussian" and (l1 or l2 or opposite or high.denominator > 1):
+        given.refuse("noise", "no worst user is known")
     groups = tuple((size / scale, number_of) for size, number_of in moves)
     law: Law = Laplace(groups)
     conditions: tuple[Json, ...] = (sum_of_shifts(groups),)
@@ -78,8 +82,17 @@ def bounded_contributions(given: Parameters) -> WorstPair:
         law, variance = Gaussian(square / scale**2), number(scale**2)
         written = identity((f"({terms})/({variance})", number(square / scale**2)))
         conditions = (condition("mu^2 of the largest moves", written),)
+    elif noise == "discrete-gaussian":
+        law = DiscreteGaussian(tuple((scale, int(size), number_of) for size, number_of in moves))
+        terms = " + ".join(f"{number_of}*({number(size)})**2/(2*({number(scale)}))" for size, number_of in moves)
+        rho = sum((size**2 * number_of / (2 * scale) for size, number_of in moves), Fraction(0))
+        conditions = (condition("rho of the largest moves", identity((terms, number(rho)))),)
     return WorstPair(
-        noise={"law": noise, "coordinates": str(dim), "scale": str(scale)},
+        noise={
+            "law": noise,
+            "coordinates": str(dim),
+            "variance" if noise == "discrete-gaussian" else "scale": str(scale),
+        },
         differences={
             "set": f"sums of one user, {values}",
             "not 0, at most": str(keys),
@@ -93,7 +106,7 @@ def bounded_contributions(given: Parameters) -> WorstPair:
         conditions=conditions,
         assumptions=(
             "a record is all that one user has, and what is kept of a user depends on that user alone",
-            REAL,
+            BITS if noise == "discrete-gaussian" else REAL,
             *((NORMAL,) if noise == "gaussian" else ()),
         ),
     )

@@ -22,6 +22,7 @@ from dpverdict.mechanisms.core.guarantees import (
 from dpverdict.mechanisms.core.noise import SharedNoise
 from dpverdict.mechanisms.core.sensitivity import Cube
 from dpverdict.mechanisms.streams.strategies import Toeplitz
+from dpverdict.mechanisms.sums.whole_noise import DiscreteGaussianNoise
 from dpverdict.numerics.exponential_sums import ExponentialSum
 from dpverdict.proofs.verdicts.laws import Json
 from dpverdict.proofs.verdicts.streams import MOST_STEPS
@@ -166,9 +167,16 @@ def _contributions(mechanism: _Mechanism) -> Json:
         "high": bounds.high,
         "l1": bounds.l1 or 0,
         "l2": bounds.l2 or 0,
-        "noise": "gaussian" if isinstance(mechanism.noise, SharedNoise) else "laplace",
-        "scale": Fraction(mechanism.scale),
+        **_noise_of_sums(mechanism.noise),
     }
+
+
+def _noise_of_sums(noise: Any) -> Json:
+    if isinstance(noise, DiscreteGaussianNoise):
+        return {"noise": "discrete-gaussian", "variance": noise.variance}
+    if isinstance(noise, SharedNoise):
+        return {"noise": "gaussian", "scale": noise.independent_scale}
+    return {"noise": "laplace", "scale": noise.scale}
 
 
 def _thresholded(mechanism: _Mechanism) -> Json:

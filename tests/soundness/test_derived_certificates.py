@@ -31,7 +31,7 @@ WORDS = {
     "norm": ["linf", "l1", "l2"],
     "outputs": ["unbounded", "truncated", "bounded"],
     "digits": ["offset", "symmetric", "ordinary"],
-    "noise": ["discrete", "continuous", "laplace", "gaussian", "exponential", "gumbel"],
+    "noise": ["discrete", "continuous", "laplace", "gaussian", "exponential", "gumbel", "discrete-gaussian"],
     "kind": ["binary", "honaker", "smooth-binary", "sqrt-toeplitz"],
     "participation": ["fixed", "fresh", "single", "fixed-epochs", "cyclic", "min-separation"],
     "values": ["from 0", "symmetric"],

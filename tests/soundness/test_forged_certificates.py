@@ -32,6 +32,7 @@ Document = dict[str, Any]
 
 OWN = [(name, {}, "") for name in mechanism_classes()]
 """Every mechanism of the catalogue, its example, held to its own claim: all are certified."""
+SUMS = {"dim": "5", "keys": "3", "per_key": "2", "adjacency": "replace-one"}
 MORE = [
     ("correlated-gaussian", {"dim": "100", "mu": "1"}, "mu=1"),
     ("correlated-gaussian", {"dim": "300", "mu": "1"}, "rho=0.4"),
@@ -60,6 +61,8 @@ MORE = [
     ("factorization-counter", {"horizon": "8", "kind": "sqrt-toeplitz", "noise": "gaussian", "mu": "1"}, "mu=0.9"),
     ("discrete-correlated-gaussian", {"dim": "3", "rho": "0.5"}, "rho=0.01"),
     ("discrete-correlated-gaussian", {"dim": "3", "rho": "0.5"}, "eps=1, delta=0.3"),
+    ("bounded-contributions", SUMS | {"noise": "discrete-gaussian", "rho": "0.1"}, "rho=0.1"),
+    ("bounded-contributions", SUMS | {"noise": "gaussian", "rho": "0.1", "l1": "3", "l2": "2"}, "mu=0.1"),
     ("dp-ftrl", {}, "eps=1, delta=1e-5"),
     ("dp-sgd", {}, "eps=1, delta=0.3"),
     ("dp-sgd", {}, "eps=0.1, delta=1e-9"),

@@ -1,6 +1,5 @@
 """Bounded contributions: no user tells more than the one that is named, and what is kept is within the bounds."""
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -18,6 +17,7 @@ from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE, REPLACE_ONE
 from dpverdict.mechanisms.core.noise import Noise, SharedNoise
 from dpverdict.mechanisms.sums.bounded_contributions import BoundedContributions
 from dpverdict.mechanisms.sums.contributions import BoundedUsers, ContributionBounds
+from dpverdict.mechanisms.sums.whole_noise import DiscreteGaussianNoise
 from dpverdict.numerics.arrays import Array
 
 LEVELS = ("0", "0.4", "1.5")
@@ -39,9 +39,14 @@ def bounds_of_users(draw: st.DrawFn) -> ContributionBounds:
     )
 
 
-def noises(bounds: ContributionBounds) -> list[Noise]:
-    gaussian = SharedNoise(dim=bounds.dim, independent_scale=2.0)
-    return [gaussian] if bounds.l2 is not None else [gaussian, LaplaceNoise(size=bounds.dim, scale=2.0)]
+def noises(space: BoundedUsers) -> list[Noise]:
+    bounds = space.bounds
+    found: list[Noise] = [SharedNoise(dim=bounds.dim, independent_scale=2.0)]
+    if bounds.l2 is None:
+        found.append(LaplaceNoise(size=bounds.dim, scale=2.0))
+    if space.is_box and bounds.high.denominator == 1:
+        found.append(DiscreteGaussianNoise(size=bounds.dim, variance=Fraction(3)))
+    return found
 
 
 def tells_more(loss: PrivacyLoss, than: PrivacyLoss) -> bool:
@@ -59,23 +64,27 @@ def users(bounds: ContributionBounds, draw: st.DrawFn) -> Array:
 @settings(deadline=None)
 def test_no_user_tells_more_than_the_one_that_is_named(data: st.DataObject) -> None:
     bounds = data.draw(bounds_of_users())
-    for replaced, noise in itertools.product((False, True), noises(bounds)):
+    for replaced in (False, True):
         space = BoundedUsers(bounds=bounds, slots=bounds.per_key + 1, replaced=replaced)
         record, other = (data.draw(st.composite(lambda draw: users(bounds, draw))()) for _ in range(2))
-        worst = space.maximise(noise)
-        assert not tells_more(space.loss(noise, record, other if replaced else None), worst.loss)
+        for noise in noises(space):
+            whole = isinstance(noise, DiscreteGaussianNoise)
+            one, two = (np.floor(user) if whole else user for user in (record, other))
+            worst = space.maximise(noise)
+            assert not tells_more(space.loss(noise, one, two if replaced else None), worst.loss)
 
 
 @given(bounds_of_users())
 @settings(deadline=None)
 def test_the_user_that_is_named_tells_as_much(bounds: ContributionBounds) -> None:
-    for replaced, noise in itertools.product((False, True), noises(bounds)):
+    for replaced in (False, True):
         space = BoundedUsers(bounds=bounds, slots=bounds.per_key, replaced=replaced)
-        worst = space.maximise(noise)
-        record, other = worst.records()
-        attained = space.loss(noise, record, other)
-        assert not tells_more(worst.loss, attained)
-        assert not tells_more(attained, worst.loss)
+        for noise in noises(space):
+            worst = space.maximise(noise)
+            record, other = worst.records()
+            attained = space.loss(noise, record, other)
+            assert not tells_more(worst.loss, attained)
+            assert not tells_more(attained, worst.loss)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +163,9 @@ def test_the_scale_that_is_found_is_enough_and_no_less_is(run: dict[str, Any], a
         ({"l2": 1}, "worst user is then not known"),
         ({"keys": 9}, "keys=9"),
         ({"noise": "gaussian"}, "delta=0 must be given"),
+        ({"noise": "discrete-gaussian", "rho": 1, "epsilon": None, "l1": 1}, "noise='discrete-gaussian' must be left"),
+        ({"noise": "discrete-gaussian", "delta": "1e-6"}, "scale must be given with discrete-gaussian noise, or rho"),
+        ({"rho": 1}, "epsilon=1 must be given, or rho"),
         ({"held": 1, "per_key": 2}, "held=1 must be at least per_key=2"),
     ],
 )
@@ -161,3 +173,12 @@ def test_wrong_arguments_are_named(wrong: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"dim": 5, "keys": 3, "noise": "laplace", "epsilon": 1, "adjacency": ADD_OR_REMOVE_ONE}
     with pytest.raises(InvalidValue, match=message):
         BoundedContributions(**(given | wrong))
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "discrete-gaussian"])
+def test_a_claim_of_rho_is_kept_exactly(noise: Any) -> None:
+    made = BoundedContributions(dim=4, keys=2, noise=noise, rho="0.1", adjacency=REPLACE_ONE)
+    assert certify(made).status is Status.CERTIFIED
+    assert certify(made, "rho=0.0999999").status is Status.REFUTED
+    if isinstance(made.noise, DiscreteGaussianNoise):
+        assert made.noise.variance == 20  # four sums move by 1: 4/(2 * 20)
