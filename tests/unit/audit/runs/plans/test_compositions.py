@@ -1,8 +1,11 @@
 """Releases that are composed, as entries of a plan: the numbers and the answer of ``dpverdict compose``."""
 
 import json
+import tomllib
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -12,16 +15,18 @@ from dpverdict.audit.documents.request import CompositionRequest
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS
 from dpverdict.audit.runs import compositions
+from dpverdict.audit.runs.accounts import read_release
 from dpverdict.audit.runs.compositions import FinishedComposition, compose_request
 from dpverdict.audit.runs.plans.packet import packet_fields
 from dpverdict.audit.runs.plans.plan import read_plan
 from dpverdict.audit.runs.plans.renderings import read_plan_schema, render_junit, render_plan_html, render_plan_json
-from dpverdict.audit.runs.plans.results import PlanResult, PlanStatus
+from dpverdict.audit.runs.plans.results import AuditResult, PlanResult, PlanStatus
 from dpverdict.audit.runs.plans.run import open_journal, run_plan
 from dpverdict.audit.runs.plans.sarif import render_sarif
 from dpverdict.cli.application import app
 from dpverdict.errors import InvalidValue
 
+EXAMPLES = Path(__file__).parents[5] / "examples"
 RELEASES = ["12 x gaussian sigma=25 sensitivity=1", "laplace scale=40 sensitivity=1"]
 CLAIM = "eps=1, delta=1e-6"
 BROKEN = "eps=0.1, delta=1e-6"
@@ -197,3 +202,49 @@ def test_a_mechanism_that_nobody_knows_is_an_entry_not_run(tmp_path: Path) -> No
     result = carried_out(plan_in(tmp_path, RELEASE, entry(["gausian sigma=1"], claim=CLAIM)))
     assert result.exit_code == 2
     assert "gausian" in str(result.results[1].error)
+
+
+def example(name: str) -> dict[str, dict[str, Any]]:
+    """The compositions of a plan in examples/, by their names."""
+    found = tomllib.loads((EXAMPLES / name).read_text(encoding="utf-8"), parse_float=str)["composition"]
+    return {one["name"]: one for one in found}
+
+
+def rho_of(text: str) -> Fraction:
+    written = read_release(text)
+    return written.count * Fraction(written.given["rho"])
+
+
+def test_the_allocation_of_topdown_adds_up_to_its_rho_and_keeps_the_epsilon(tmp_path: Path) -> None:
+    persons = example("topdown.toml")["persons"]
+    releases, rho = persons["releases"], Fraction(542, 339) ** 2
+    assert sum(map(rho_of, releases)) == rho  # a query that is forgotten, or counted twice, is missed here
+    assert sum(read_release(text).count for text in releases) == 65
+    claims = [persons["claim"], f"rho={rho}", "eps=16, delta=1e-10"]
+    result = carried_out(plan_in(tmp_path, *(entry(releases, claim=claim) for claim in claims)))
+    found = [one.status for one in result.results]
+    assert found == [Status.CERTIFIED, Status.CERTIFIED, Status.REFUTED]
+
+
+@pytest.mark.parametrize("name", ["MST", "AIM, one course", "PrivBayes"])
+def test_the_parts_of_a_pipeline_add_up_to_its_claim_with_nothing_left(tmp_path: Path, name: str) -> None:
+    one = example("pipelines.toml")[name]
+    kind, _, number = one["claim"].partition("=")
+    less = f"{kind}={Fraction(number) - Fraction(1, 10**12)}"
+    claimed = compose_entry(tmp_path, one["releases"], one["claim"])
+    assert claimed.status is Status.CERTIFIED
+    if kind == "rho":  # that it is not kept is found for an epsilon too, after seconds
+        assert compose_entry(tmp_path, one["releases"], less).status is not Status.CERTIFIED
+
+
+def compose_entry(folder: Path, releases: list[str], claim: str) -> AuditResult:
+    (found,) = carried_out(plan_in(folder, entry(releases, claim=claim))).results
+    return found
+
+
+def test_a_third_of_a_budget_three_times_is_the_budget() -> None:
+    """As float64 it is not: opendp issue 2789."""
+    assert 0.0245 + 0.0245 + 0.0245 > 0.0735
+    assert 3 * Fraction(0.0735 / 3) != Fraction("0.0735")
+    budget = example("pipelines.toml")["thirds"]
+    assert sum(map(rho_of, budget["releases"])) == Fraction("0.0735") == Fraction(budget["claim"].removeprefix("rho="))
