@@ -318,16 +318,16 @@ def _by_sum(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Compari
     for one, count in spent:
         stated = [entry.rho for entry in one.bounds.above if isinstance(entry, RhoBound)]
         if stated and isinstance(claim, ZeroConcentratedDP):
-            least = min(stated)
-        else:
-            try:
-                orders = in_both_orders(one.loss)
-                least = max(
-                    sum(n * _rational_above(of_factor(factor)) for factor, n in _factors(loss)) for loss in orders
-                )
-            except DpverdictError:  # of an order nothing is known, or it keeps none
-                return None
-        total += count * least
+            total += count * min(stated)
+            continue
+        try:
+            orders = [
+                [n * _rational_above(of_factor(factor)) for factor, n in _factors(loss)]
+                for loss in in_both_orders(one.loss)
+            ]
+        except DpverdictError:  # of an order nothing is known, or it keeps none
+            return None
+        total += count * max(sum(parts, Fraction(0)) for parts in orders)
     found = enclosed(quantity, total, allowed, level)
     return found if found.kept else None
 
