@@ -79,7 +79,7 @@ from dpverdict.audit.documents.request import (
 from dpverdict.audit.documents.schema import converted, fields_of
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, parse_limits
-from dpverdict.audit.runs.compositions import check_composition_request
+from dpverdict.audit.runs.plans.compositions import check_composition_request
 from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
 from dpverdict.audit.runs.samplers import check_sampler_request
 from dpverdict.audit.trials.catalogue import CALIBRATION, offered, option

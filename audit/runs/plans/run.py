@@ -24,8 +24,8 @@ from dpverdict.audit.documents.request import AnyRequest, CompositionRequest, Sa
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits
 from dpverdict.audit.isolation.provenance import file_hash, package_hash
-from dpverdict.audit.runs.compositions import FinishedComposition, compose_request, loads_code
 from dpverdict.audit.runs.finished_audit import WantedRenderings, read_finished_audit, status_of_fields
+from dpverdict.audit.runs.plans.compositions import FinishedComposition, compose_request, loads_code
 from dpverdict.audit.runs.plans.plan import Plan, PlannedAudit
 from dpverdict.audit.runs.plans.results import AuditResult, PlanResult
 from dpverdict.audit.runs.request import Bar

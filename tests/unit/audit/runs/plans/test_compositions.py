@@ -15,9 +15,9 @@ from dpverdict.audit.documents.request import CompositionRequest
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS
 from dpverdict.audit.reports.summary import promised_epsilon
-from dpverdict.audit.runs import compositions
 from dpverdict.audit.runs.accounts import read_release
-from dpverdict.audit.runs.compositions import FinishedComposition, compose_request
+from dpverdict.audit.runs.plans import compositions
+from dpverdict.audit.runs.plans.compositions import FinishedComposition, compose_request
 from dpverdict.audit.runs.plans.packet import packet_fields
 from dpverdict.audit.runs.plans.plan import read_plan
 from dpverdict.audit.runs.plans.renderings import read_plan_schema, render_junit, render_plan_html, render_plan_json

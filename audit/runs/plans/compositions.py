@@ -19,7 +19,7 @@ from dpverdict.audit.runs.account_documents import composition_document, composi
 from dpverdict.audit.runs.accounts import check_question, read_release, spent_or_held
 from dpverdict.errors import DpverdictError
 
-ENTRY: Final = "dpverdict.audit.runs.compositions:work"
+ENTRY: Final = "dpverdict.audit.runs.plans.compositions:work"
 
 
 class CompositionFailed(DpverdictError):
