@@ -155,7 +155,9 @@ def composition_part(
 ) -> str:
     """The same for a page of many audits; every anchor begins with ``prefix``."""
     sections = [*_composition_sections(found, risk), _reproduction(document)]
-    claim = found.account.claim.describe() if isinstance(found, Composed) else f"epsilon at delta {exact_text(found.delta)}"
+    claim = (
+        found.account.claim.describe() if isinstance(found, Composed) else f"epsilon at delta {exact_text(found.delta)}"
+    )
     return render_answer_part(document["answer"], claim, sections, prefix)
 
 

@@ -81,7 +81,7 @@ def test_compositions_are_run_beside_releases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("claim", "code"), [(CLAIM, 0), (BROKEN, 1), (None, 0)])
 def test_the_plan_says_what_compose_says(tmp_path: Path, claim: str | None, code: int) -> None:
     question = {"delta": "1e-6"} if claim is None else {"claim": claim}
-    path = plan_in(tmp_path, entry(**question, base_rate="0.01"))
+    path = plan_in(tmp_path, entry(RELEASES, **question, base_rate="0.01"))
     told = CliRunner().invoke(app, ["run", str(path), "--json", str(tmp_path / "plan.json"), "--quiet"])
     words = [word for key, value in question.items() for word in (f"--{key}", value)]
     own = CliRunner().invoke(
@@ -228,7 +228,9 @@ def test_the_queries_of_one_level_keep_its_share_of_rho_and_less_than_the_epsilo
     """The example in small: the first of six levels. The page of pipelines runs it all."""
     nation = example("topdown.toml")["persons"]["releases"][:5]
     rho = Fraction(542, 339) ** 2 * Fraction(104, 4099)
-    assert promised_epsilon(ZeroConcentratedDP(rho), Fraction("1e-10")) > Fraction("2.25")
+    of_rho = promised_epsilon(ZeroConcentratedDP(rho), Fraction("1e-10"))
+    assert of_rho is not None
+    assert of_rho > Fraction("2.25")
     held = {f"rho={rho}": Status.CERTIFIED, "eps=2.25, delta=1e-10": Status.CERTIFIED}  # fmt: skip
     result = carried_out(plan_in(tmp_path, *(entry(nation, claim=claim) for claim in held)))
     assert [one.status for one in result.results] == list(held.values())
