@@ -32,6 +32,9 @@ class PlanHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     audit: Annotated[list[dict[str, Any]], described("The audits, each below a line [[audit]].")] = []
     scores: Annotated[list[dict[str, Any]], described("Audits of recorded scores, each below a line [[scores]].")] = []
     sampler: Annotated[list[dict[str, Any]], described("Audits of how batches are made, below [[sampler]].")] = []
+    composition: Annotated[
+        list[dict[str, Any]], described("What releases spend together, each below a line [[composition]].")
+    ] = []
     deployment: Annotated[Any, described("What no audit can find out, below one line [deployment].")] = None
 
 
@@ -58,7 +61,9 @@ class PlannedResultFields(TypedDict):
     error: Annotated[str | None, described("Why it could not be run.")]
     report: Annotated[
         dict[str, Any] | None,
-        described("As in urn:dpverdict:report:1; of a sampler, as of audit-sampler --json."),
+        described(
+            "As in urn:dpverdict:report:1; of a sampler, as audit-sampler --json; of a composition, as compose --json."
+        ),
     ]
 
 

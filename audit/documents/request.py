@@ -9,6 +9,8 @@ each), what it names ("file" or "function"), and whether a plan says it once for
 from __future__ import annotations
 
 import functools
+import os
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -308,7 +310,37 @@ class SamplerRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return {}
 
 
-PlannedRequest: TypeAlias = AnyRequest | SamplerRequest
+class CompositionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Releases of a plan whose privacy losses are composed.
+
+    Attributes:
+        folder: of the plan, where relative paths begin.
+    """
+
+    releases: Annotated[
+        tuple[str, ...],
+        described('A list; each as "30 x gaussian sigma=20 sensitivity=1", or a .json file of an event.'),
+    ]
+    claim: Annotated[Text, _part("TEXT", "That all of them are to keep together.", "Audit")] = None
+    delta: Annotated[Text, _part("D", "At which the epsilon is said, without a claim.", "Audit")] = None
+    adjacency: Annotated[Text, _part("RELATION", "Of events; add-or-remove-one or replace-one.", "Audit")] = None
+    base_rate: Annotated[Text, _part("P", "The share of people an attacker suspects, for the risk.", "Audit")] = None
+    folder: str = "."
+
+    @property
+    def exact_only(self) -> bool:
+        """True: nothing is sampled."""
+        return True
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The files of events that are read, by a word for each."""
+        named = [re.sub(r"^\s*\S+\s+x\s+", "", text).strip() for text in self.releases]
+        events = [name for name in named if name.lower().endswith(".json")]
+        return {f"the event {name}": os.path.join(self.folder, name) for name in events}
+
+
+PlannedRequest: TypeAlias = AnyRequest | SamplerRequest | CompositionRequest
 """What an audit of a plan asks for."""
 
 

@@ -37,6 +37,7 @@ from dpverdict.mechanisms.core.bounds import (
     Dominating,
     KnownEvent,
     NearbyPairs,
+    RhoBound,
     TailEvents,
     WorstPair,
 )
@@ -171,8 +172,9 @@ def _rho(loss: PrivacyLoss) -> Enclosure:
         InvalidValue: nothing is known from either side.
     """
     above, below = arb(0), arb(0)
-    for factor, count in loss.factors:
-        above += count * _rho_above(factor)
+    for factor, count in _factors(loss):
+        least = _rho_above(factor)
+        above += count * (arb(fmpq(least.numerator, least.denominator)) if isinstance(least, Fraction) else least)
     for order in _ORDERS:
         with contextlib.suppress(DpverdictError):
             below = below.max(arb(loss.certified_renyi(order).lower) / arb(fmpq(order.numerator, order.denominator)))
@@ -182,15 +184,34 @@ def _rho(loss: PrivacyLoss) -> Enclosure:
     return Enclosure.hull(below, above)
 
 
-def _rho_above(factor: object) -> arb:
-    if isinstance(factor, ComposedLoss):
-        return _rho_above(factor.gaussian) + _rho_above(factor.laplace)
+def _factors(loss: PrivacyLoss) -> list[tuple[object, int]]:
+    """The losses that a loss is composed of, with how often each is."""
+    return [
+        part
+        for factor, count in loss.factors
+        for part in (
+            [(factor.gaussian, count), (factor.laplace, count)]
+            if isinstance(factor, ComposedLoss)
+            else [(factor, count)]
+        )
+    ]
+
+
+def _largest_loss(factor: object) -> Fraction | arb:
+    """The largest privacy loss of a factor; infinite where it is not rational or not known."""
+    largest = factor.largest_loss if isinstance(factor, ExactLoss) else None
+    return arb("inf") if largest is None else largest
+
+
+def _rho_above(factor: object) -> Fraction | arb:
+    """A rho that a factor keeps, exactly where it is rational."""
     if isinstance(factor, GaussianLoss):
-        return factor.mu_squared.ball() / 2
+        square = factor.mu_squared
+        return square.ball() / 2 if square.rational is None else square.rational / 2
     with contextlib.suppress(DpverdictError):
         if isinstance(factor, ExactLoss):
             least = factor.least_rho()
-            return arb(fmpq(least.numerator, least.denominator)) if isinstance(least, Fraction) else arb(least.upper)
+            return least if isinstance(least, Fraction) else arb(least.upper)
         if isinstance(factor, PrivacyLoss):
             return arb(_epsilon(factor, Fraction(0)).upper) ** 2 / 2
     return arb("inf")
@@ -267,6 +288,8 @@ def account_of(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Acco
         above = _closest_account(spent[0][0], claim)
     else:
         above = held_to(compose_counted([(one.loss, count) for one, count in spent]), claim)
+    if above.status is not Status.CERTIFIED and (summed := _by_sum(spent, claim)) is not None:
+        return Account(claim=claim, loss=above.loss, comparison=summed, certified=True)
     exact = all(one.is_exact for one, _ in spent)
     above = replace(above, attained=exact)
     if exact or above.status is Status.CERTIFIED:
@@ -276,6 +299,51 @@ def account_of(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Acco
         return Account(claim=claim, loss=above.loss, comparison=event, certified=True)
     below = held_to(compose_counted([(one.attained, count) for one, count in spent]), claim)
     return below if below.status is Status.REFUTED else above
+
+
+def _by_sum(spent: Sequence[tuple[Spendable, int]], claim: Guarantee) -> Comparison | None:
+    """A claim of rho, or of epsilon alone, that the sum of what the releases keep proves kept; None of any other.
+
+    The rho that a mechanism states may be less than that of its loss, which can dominate all pairs and be that of none.
+
+    Reference: Bun and Steinke 2016, Lemma 1.7 (arXiv:1605.02065).
+    """
+    if isinstance(claim, PureDP):
+        quantity, allowed, level, of_factor = "largest losses, added", claim.epsilon, claim.epsilon, _largest_loss
+    elif isinstance(claim, ZeroConcentratedDP):
+        quantity, allowed, level, of_factor = "rho, added over the releases", claim.rho, Fraction(0), _rho_above
+    else:
+        return None
+    total = Fraction(0)
+    for one, count in spent:
+        stated = [entry.rho for entry in one.bounds.above if isinstance(entry, RhoBound)]
+        if stated and isinstance(claim, ZeroConcentratedDP):
+            total += count * min(stated)
+            continue
+        try:
+            orders = [
+                [n * _rational_above(of_factor(factor)) for factor, n in _factors(loss)]
+                for loss in in_both_orders(one.loss)
+            ]
+        except DpverdictError:  # of an order nothing is known, or it keeps none
+            return None
+        total += count * max(sum(parts, Fraction(0)) for parts in orders)
+    found = enclosed(quantity, total, allowed, level)
+    return found if found.kept else None
+
+
+def _rational_above(value: Fraction | arb) -> Fraction:
+    """The number itself if it is rational, else one that is no smaller.
+
+    Raises:
+        InvalidValue: it is infinite.
+    """
+    if isinstance(value, Fraction):
+        return value
+    upper = Enclosure.of_ball(value).upper
+    if not math.isfinite(upper):
+        raise InvalidValue("quantity", upper, "finite", "state the claim in epsilon and delta")
+    return Fraction(upper)
 
 
 def epsilon_of(spent: Sequence[tuple[Spendable, int]], delta: Fraction) -> tuple[Enclosure, Enclosure, bool]:

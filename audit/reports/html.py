@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -92,6 +93,12 @@ def _with_visible_characters(value: object) -> object:
     from markupsafe import Markup
 
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def render_answer_part(answer: str, claim: str, sections: Sequence[Section], prefix: str) -> str:
+    """An answer as part of a page of many audits; every anchor begins with ``prefix``."""
+    own = [replace(section, anchor=f"{prefix}-{section.anchor}") for section in sections]
+    return render("answer_part.html.j2", answer=answer, claim=claim, sections=own)
 
 
 def render_answer(

@@ -18,7 +18,7 @@ from dpverdict.audit.exact.calibrate import Calibration
 from dpverdict.audit.exact.spending import MOST_RELEASES, Account
 from dpverdict.audit.reports.evidence.exact import enclosure_fields, rational_fields, status_name
 from dpverdict.audit.reports.evidence.risk import risk_section
-from dpverdict.audit.reports.html import render_answer
+from dpverdict.audit.reports.html import render_answer, render_answer_part
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.runs.accounts import Composed, SpentEpsilon
 from dpverdict.audit.tracing.scales import NeededNoise
@@ -28,17 +28,20 @@ from dpverdict.risk import Risk
 _RELEASES = ("releases", "how often", "more of it within the claim")
 
 
-def composition_document(found: Composed | SpentEpsilon, risk: Risk | None, command: str | None) -> CompositionDocument:
+def composition_document(
+    found: Composed | SpentEpsilon, risk: Risk | None, command: str | None, created: datetime | None = None
+) -> CompositionDocument:
     """What releases spend together, as JSON values.
 
     Args:
         found: held to a claim, or at a delta.
         risk: of what is spent; None without a base rate.
         command: the command line.
+        created: now, if not given.
     """
     document: dict[str, object] = {
         "schema_version": 1,
-        "created": time_stamp(datetime.now(UTC)),
+        "created": time_stamp(datetime.now(UTC) if created is None else created),
         "releases": [
             {"release": name, "count": count, "remaining": more[0] if more else None}
             for name, count, *more in found.releases
@@ -140,6 +143,25 @@ def needed_noise_page(found: NeededNoise, risk: Risk | None, document: NeededNoi
 
 def composition_page(found: Composed | SpentEpsilon, risk: Risk | None, document: CompositionDocument) -> str:
     """The same as one HTML page that loads nothing."""
+    subject = "The releases together" if isinstance(found, Composed) else "What the releases spend together"
+    claim, status = (
+        (found.account.claim.describe(), found.account.status.name) if isinstance(found, Composed) else ("", "")
+    )
+    return _page("privacy account", status, subject, claim, document, _composition_sections(found, risk))
+
+
+def composition_part(
+    found: Composed | SpentEpsilon, risk: Risk | None, document: CompositionDocument, prefix: str
+) -> str:
+    """The same for a page of many audits; every anchor begins with ``prefix``."""
+    sections = [*_composition_sections(found, risk), _reproduction(document)]
+    claim = (
+        found.account.claim.describe() if isinstance(found, Composed) else f"epsilon at delta {exact_text(found.delta)}"
+    )
+    return render_answer_part(document["answer"], claim, sections, prefix)
+
+
+def _composition_sections(found: Composed | SpentEpsilon, risk: Risk | None) -> list[Section]:
     rows = tuple((name, str(count), _more(*more)) for name, count, *more in found.releases)
     releases = Section(
         anchor="releases",
@@ -148,10 +170,8 @@ def composition_page(found: Composed | SpentEpsilon, risk: Risk | None, document
         tables=(Table(header=_RELEASES, rows=rows),),
     )
     if isinstance(found, Composed):
-        subject, claim, status = "The releases together", found.account.claim.describe(), found.account.status.name
         numbers = _section("account", "What is spent", [("all of them", found.account)])
     else:
-        subject, claim, status = "What the releases spend together", "", ""
         said = {
             "epsilon for every pair of neighbours": found.above.show(),
             "epsilon of a pair of neighbours": found.attained.show(),
@@ -159,7 +179,7 @@ def composition_page(found: Composed | SpentEpsilon, risk: Risk | None, document
         }
         kind = EvidenceKind.EXACT if found.certified else EvidenceKind.NONE
         numbers = Section(anchor="account", title="Epsilon", evidence=kind, tables=(facts(said),))
-    return _page("privacy account", status, subject, claim, document, [numbers, releases, *_risk(risk)])
+    return [numbers, releases, *_risk(risk)]
 
 
 def calibration_page(found: Calibration, risk: Risk | None, document: CalibrationDocument) -> str:
@@ -182,19 +202,22 @@ def _page(
     document: CompositionDocument | CalibrationDocument | NeededNoiseDocument,
     sections: Sequence[Section],
 ) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
-    again = {"command": document["command"] or "none: it was called", "versions": versions}
-    how = Section(anchor="reproduction", title="Reproduction", evidence=EvidenceKind.NONE, tables=(facts(again),))
     return render_answer(
         brand=brand,
         status=status,
         subject=subject,
         claim=claim,
         answer=document["answer"],
-        sections=(*sections, how),
+        sections=(*sections, _reproduction(document)),
         created=document["created"],
         closing="Nothing was sampled.",
     )
+
+
+def _reproduction(document: CompositionDocument | CalibrationDocument | NeededNoiseDocument) -> Section:
+    versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
+    again = {"command": document["command"] or "none: it was called", "versions": versions}
+    return Section(anchor="reproduction", title="Reproduction", evidence=EvidenceKind.NONE, tables=(facts(again),))
 
 
 def _section(anchor: str, title: str, accounts: Sequence[tuple[str, Account]]) -> Section:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -144,25 +145,70 @@ class Composed:
 
     Attributes:
         account: all of them, held to the claim.
-        releases: each as it was written, with how often it runs, and how often it could run again.
+        releases: each as it was written, with how often it runs, and how often it could run again, if that was asked.
         loss: what they spend, or one that dominates it.
     """
 
     account: Account
-    releases: tuple[tuple[str, int, int], ...]
+    releases: tuple[tuple[str, int, int | None], ...]
     loss: PrivacyLoss
 
     def text(self) -> str:
         """The answer, and a line for each sort of release."""
         lines = [self.account.summary()]
         for name, count, more in self.releases:
-            left = f"at least {more}" if more >= MOST_RELEASES else str(more)
-            lines.append(f"  spent: {count} x {name}; remaining: {left} more of it")
+            left = f"at least {more}" if more is not None and more >= MOST_RELEASES else str(more)
+            remaining = "" if more is None else f"; remaining: {left} more of it"
+            lines.append(f"  spent: {count} x {name}{remaining}")
         return "\n".join(lines)
 
 
-def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Composed:
+def spent_or_held(
+    releases: Sequence[str],
+    claim: str | None,
+    delta: str | None,
+    adjacency: str | None,
+    *,
+    folder: str = "",
+    remaining: bool = True,
+) -> Composed | SpentEpsilon:
+    """What releases spend together: held to a claim, or their epsilon at a delta; see `composed` and `spent_epsilon`.
+
+    Raises:
+        InvalidValue: releases, a claim or a delta that cannot be read; both of these, or none.
+    """
+    check_question(claim, delta)
+    if claim is None:
+        return spent_epsilon(releases, str(delta), adjacency, folder=folder)
+    return composed(releases, claim, adjacency, folder=folder, remaining=remaining)
+
+
+def check_question(claim: str | None, delta: str | None) -> None:
+    """Whether there is a claim to hold what is spent to, or a delta at which its epsilon is wanted.
+
+    Raises:
+        InvalidValue: both, none, or one that cannot be read.
+    """
+    if (claim is None) == (delta is None):
+        requirement = "given, or --delta and not both"
+        raise InvalidValue("claim", claim, requirement, 'add --delta 1e-6, or --claim "eps=1, delta=1e-6"')
+    if claim is None:
+        _level(str(delta))
+    else:
+        as_guarantee(claim)
+
+
+def composed(
+    releases: Sequence[str], claim: str, adjacency: str | None, *, folder: str = "", remaining: bool = True
+) -> Composed:
     """The account of releases that are each written as ``30 x gaussian sigma=20 sensitivity=1``, or a .json file.
+
+    Args:
+        releases: what is released.
+        claim: of all of them together.
+        adjacency: of events.
+        folder: where relative paths begin; "" for the current one.
+        remaining: whether to find out how often each could run again, which takes a composition for every guess.
 
     Raises:
         InvalidValue: releases or a claim that cannot be read.
@@ -171,12 +217,12 @@ def composed(releases: Sequence[str], claim: str, adjacency: str | None) -> Comp
       spent: 12 x gaussian sigma=25 sensitivity=1; remaining: 23 more of it
     """
     odometer = Odometer(claim)
-    spent = [_read_release(text, adjacency) for text in releases]
+    spent = [_spending(text, adjacency, folder) for text in releases]
     for _, count, one in spent:
         odometer.spend(one, count)
     return Composed(
         account=odometer.account(),
-        releases=tuple((name, count, odometer.remaining(one)) for name, count, one in spent),
+        releases=tuple((name, count, odometer.remaining(one) if remaining else None) for name, count, one in spent),
         loss=odometer.loss,
     )
 
@@ -216,7 +262,7 @@ class SpentEpsilon:
         return "\n".join([answer, *(f"  spent: {count} x {name}" for name, count in self.releases)])
 
 
-def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) -> SpentEpsilon:
+def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None, *, folder: str = "") -> SpentEpsilon:
     """The least epsilon that releases keep together with ``delta``; they are written as for `composed`.
 
     Raises:
@@ -226,7 +272,7 @@ def spent_epsilon(releases: Sequence[str], delta: str, adjacency: str | None) ->
     'epsilon at most 0.5627 at delta 1e-6, certified; a pair attains at least 0.5626'
     """
     level = _level(delta)
-    return _spent([_read_release(text, adjacency) for text in releases], level)
+    return _spent([_spending(text, adjacency, folder) for text in releases], level)
 
 
 def _level(delta: str) -> Fraction:
@@ -273,8 +319,40 @@ def risk_lines(risk: Risk | None) -> list[str]:
 _WIDTH: Final = 78
 
 
-def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable]:
-    """What is written about one sort of release: its words, how often it runs, and what it spends."""
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenRelease:
+    """One sort of release, as it is written: a mechanism with its parameters, or a file with an event.
+
+    Attributes:
+        what: all of it but how often it runs.
+        count: how often it runs.
+        name: of the mechanism, or the file.
+        given: parameters of the mechanism, by their names.
+    """
+
+    what: str
+    count: int
+    name: str
+    given: Mapping[str, str]
+
+    @property
+    def is_event(self) -> bool:
+        """Whether it is a file with an event."""
+        return names_an_event(self.what)
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether it names a class of the user."""
+        return not self.is_event and names_a_callable(self.name)
+
+
+def read_release(text: str) -> WrittenRelease:
+    """What is written about one sort of release; nothing is loaded, and no parameter is looked at.
+
+    Raises:
+        InvalidValue: it is not written as ``30 x gaussian sigma=20 sensitivity=1`` is.
+    """
     matched = _COUNTED.fullmatch(text)
     if matched is None:
         raise InvalidValue("release", text, "a mechanism", _FOR_EXAMPLE)
@@ -283,7 +361,7 @@ def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable
         raise InvalidValue("release", text, "a number of times, x, and a mechanism", _FOR_EXAMPLE)
     count = whole_number(times, f"releases of {what.split()[0]}", at_least=1, at_most=MOST_RELEASES)
     if names_an_event(what):
-        return what, count, Spendable.of(event_loss(what, adjacency))
+        return WrittenRelease(what=what, count=count, name=what, given={})
     name, *words = what.split()
     given: dict[str, str] = {}
     for word in words:
@@ -294,13 +372,22 @@ def _read_release(text: str, adjacency: str | None) -> tuple[str, int, Spendable
     if listed := next((word for word in words if word.endswith((",", ";"))), None):
         remedy = f"write {listed.rstrip(',;')}, without a comma"
         raise InvalidValue("release", text, "a name and parameters with spaces between them", remedy)
-    if names_a_callable(name) and not isinstance(load_callable(name, name="mechanism"), type):
+    return WrittenRelease(what=what, count=count, name=name, given=given)
+
+
+def _spending(text: str, adjacency: str | None, folder: str) -> tuple[str, int, Spendable]:
+    """A sort of release: its words, how often it runs, and what it spends."""
+    written = read_release(text)
+    if written.is_event:
+        return written.what, written.count, Spendable.of(event_loss(os.path.join(folder, written.what), adjacency))
+    name = os.path.join(folder, written.name) if ".py:" in written.name else written.name
+    if written.runs_code and not isinstance(load_callable(name, name="mechanism"), type):
         remedy = f"of a function nothing is known that could be added; {_FOR_EXAMPLE}"
-        raise InvalidValue("release", name, "a mechanism that dpverdict list shows", remedy)
+        raise InvalidValue("release", written.name, "a mechanism that dpverdict list shows", remedy)
     try:
-        return what, count, Spendable.of(find_mechanism(name, given).mechanism)
+        return written.what, written.count, Spendable.of(find_mechanism(name, dict(written.given)).mechanism)
     except InvalidValue as error:
-        raise _in_words_of_a_release(error, what) from None
+        raise _in_words_of_a_release(error, written.what) from None
 
 
 def _in_words_of_a_release(error: InvalidValue, what: str) -> InvalidValue:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from dpverdict.audit.documents.sampler import SamplerDocument
 from dpverdict.audit.documents.schema import checked
 from dpverdict.audit.isolation.process import Limits
 from dpverdict.audit.isolation.requests import answer_of, answered
-from dpverdict.audit.reports.html import render, render_answer
+from dpverdict.audit.reports.html import render_answer, render_answer_part
 from dpverdict.audit.reports.parts import EvidenceKind, Section, Table, facts
 from dpverdict.audit.trials.user_functions import load_callable, probability
 from dpverdict.balls import exactly
@@ -135,8 +134,7 @@ def sampler_page(found: SamplerAudit, fields: SamplerDocument) -> str:
 
 def sampler_part(found: SamplerAudit, fields: SamplerDocument, prefix: str) -> str:
     """The same for a page of many audits; every anchor begins with ``prefix``."""
-    sections = [replace(section, anchor=f"{prefix}-{section.anchor}") for section in _sections(found, fields)]
-    return render("sampler_part.html.j2", answer=sampler_answer(found), claim=found.claim, sections=sections)
+    return render_answer_part(sampler_answer(found), found.claim, list(_sections(found, fields)), prefix)
 
 
 def sampler_answer(found: SamplerAudit) -> str:

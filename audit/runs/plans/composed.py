@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
-from dpverdict.audit.documents.request import PlannedRequest, SamplerRequest, ScoresRequest
+from dpverdict.audit.documents.request import CompositionRequest, PlannedRequest, SamplerRequest, ScoresRequest
 from dpverdict.audit.exact.gdp import gdp_mu, gdp_regret
 from dpverdict.audit.exact.spending import Account, Spendable, account_of
 from dpverdict.audit.losses.base import PrivacyLoss
@@ -115,7 +115,7 @@ def _root_above(square: Fraction) -> Fraction:
 def spendable_of(request: PlannedRequest) -> Spendable | None:
     """What a release of known structure spends; None of any other, or where nothing is known."""
     if (
-        isinstance(request, ScoresRequest | SamplerRequest)
+        isinstance(request, ScoresRequest | SamplerRequest | CompositionRequest)
         or request.data is not None
         or request.neighbours is not None
     ):

@@ -73,8 +73,8 @@ def packet_fields(result: PlanResult, plan: Path, bar: Bar | None = None) -> Pac
         plan: its file.
         bar: told how far the accounts of the losses are.
     """
-    releases = [one for one in result.results if not (one.audit.control or one.of_sampler)]
-    if not releases and any(one.of_sampler for one in result.results):
+    releases = [one for one in result.results if one.of_release and not one.audit.control]
+    if not releases and not all(one.of_release for one in result.results):
         remedy = "add an [[audit]] of what is released"
         raise InvalidValue("packet", result.plan.title, "of a plan with an audit of a release", remedy)
     controls = [one for one in result.results if one.audit.control]

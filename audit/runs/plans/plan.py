@@ -40,6 +40,11 @@
     rate = 0.05
     records = 1000
 
+    [[composition]]               # what releases spend together, written as for dpverdict compose
+    name = "a year"
+    releases = ["12 x gaussian sigma=25 sensitivity=1", "laplace scale=40 sensitivity=1"]
+    claim = "eps=1, delta=1e-6"   # or delta alone, for the epsilon that is spent
+
     [deployment]                  # for `--packet` alone: what no audit can find out, see `deployment`
     privacy_unit = "one person"
 
@@ -62,6 +67,7 @@ import msgspec
 
 from dpverdict.audit.documents.plan import PlanEntry, PlanHead
 from dpverdict.audit.documents.request import (
+    CompositionRequest,
     PlannedRequest,
     Request,
     SamplerRequest,
@@ -73,6 +79,7 @@ from dpverdict.audit.documents.request import (
 from dpverdict.audit.documents.schema import converted, fields_of
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits, parse_limits
+from dpverdict.audit.runs.plans.compositions import check_composition_request
 from dpverdict.audit.runs.plans.deployment import Deployment, read_deployment
 from dpverdict.audit.runs.samplers import check_sampler_request
 from dpverdict.audit.trials.catalogue import CALIBRATION, offered, option
@@ -196,7 +203,7 @@ def read_plan(path: str | Path) -> Plan:
 def plan_of(table: Mapping[str, object], folder: Path) -> Plan:
     """The plan that a TOML table describes; see `read_plan`."""
     _refuse_parts_of_an_audit(table)
-    readers = {"audit": _audit_of_table, "scores": _scores, "sampler": _sampler}
+    readers = {"audit": _audit_of_table, "scores": _scores, "sampler": _sampler, "composition": _composition}
     entries = [(reader, entry) for key, reader in readers.items() for entry in _entries(table, key)]
     head = converted(_whole_numbers_in_words(table), PlanHead)
     probability(head.error_probability, "error_probability")
@@ -277,6 +284,23 @@ def _sampler(table: Mapping[str, object], number: int, folder: Path, shared: Lim
     request = converted(asked | {"loader": _path_from_plan(given, folder, is_path=False)}, SamplerRequest, "sampler")
     check_sampler_request(request)
     return _planned_audit(entry, request, f"{number} batches of {given}", given, shared)
+
+
+def _composition(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:
+    """Releases that are composed."""
+    entry, keys = _entry(table, CompositionRequest, "composition", number), _keys(CompositionRequest)
+    releases = table.get("releases")
+    if not isinstance(releases, list) or not releases or not all(isinstance(text, str) for text in releases):
+        remedy = 'write releases = ["30 x gaussian sigma=20 sensitivity=1"]'
+        raise InvalidValue("composition.releases", releases, "a list of one or more texts", remedy)
+    words = _words_of({key: value for key, value in table.items() if key != "releases"}, keys, "composition")
+    asked = {keys[key]: word for key, word in words.items()}
+    request = converted({**asked, "releases": releases, "folder": str(folder)}, CompositionRequest, "composition")
+    check_composition_request(request)
+    if request.claim is None and entry.expect == "refuted":
+        remedy = 'add claim = "eps=1, delta=1e-6" in place of the delta'
+        raise InvalidValue("composition.expect", entry.expect, "left out without a claim", remedy)
+    return _planned_audit(entry, request, f"{number} composition", "releases", shared)
 
 
 def _scores(table: Mapping[str, object], number: int, folder: Path, shared: Limits) -> PlannedAudit:

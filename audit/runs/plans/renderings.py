@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.documents.plan import PlanDocument
+from dpverdict.audit.documents.request import CompositionRequest
 from dpverdict.audit.documents.schema import checked, json_schema
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.reports.html import render
@@ -161,7 +162,7 @@ def print_plan(result: PlanResult) -> None:
         )
     console.print(table)
     for one in result.results:
-        if not one.met:
+        if not one.met or isinstance(one.audit.request, CompositionRequest):  # whose answer is a number
             console.print(plain(f"\n{one.audit.name}: {one.answer}"))
     good = sum(one.met for one in result.results)
     tests = f"error probability {result.plan.error_probability} for all tests together, seed {result.seed}"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Final, final
+from typing import Any, Final, final
 
-from dpverdict.audit.documents.request import SamplerRequest
+from dpverdict.audit.documents.request import CompositionRequest, SamplerRequest
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.runs.plans.plan import Plan, PlannedAudit
 
@@ -71,9 +71,17 @@ class AuditResult:
     provenance: Mapping[str, object] | None = None
 
     @property
-    def of_sampler(self) -> bool:
-        """Whether it is of how batches are made, and of no release."""
-        return isinstance(self.audit.request, SamplerRequest)
+    def of_release(self) -> bool:
+        """Whether it is of one release; not of how batches are made, or of releases together."""
+        return not isinstance(self.audit.request, SamplerRequest | CompositionRequest)
+
+    @property
+    def claim(self) -> str:
+        """The claim in words, of an audit that was run."""
+        claim: Any = self.fields.get("claim")
+        if isinstance(self.audit.request, CompositionRequest):
+            return self.audit.request.claim or f"an epsilon at delta {self.audit.request.delta}"
+        return claim if isinstance(claim, str) else str(claim["text"])
 
     @property
     def met(self) -> bool:

@@ -20,11 +20,12 @@ from typing import Any
 from msgspec.structs import asdict
 
 from dpverdict.audit.distinguishing.witness_document import software_versions
-from dpverdict.audit.documents.request import AnyRequest, SamplerRequest
+from dpverdict.audit.documents.request import AnyRequest, CompositionRequest, SamplerRequest
 from dpverdict.audit.exact.verdict import Status
 from dpverdict.audit.isolation.process import NO_LIMITS, Limits
 from dpverdict.audit.isolation.provenance import file_hash, package_hash
 from dpverdict.audit.runs.finished_audit import WantedRenderings, read_finished_audit, status_of_fields
+from dpverdict.audit.runs.plans.compositions import FinishedComposition, compose_request, loads_code
 from dpverdict.audit.runs.plans.plan import Plan, PlannedAudit
 from dpverdict.audit.runs.plans.results import AuditResult, PlanResult
 from dpverdict.audit.runs.request import Bar
@@ -118,6 +119,8 @@ def _result_of_audit(
     try:
         if isinstance(request, SamplerRequest):
             return _result_of_sampler(audit, request, created)
+        if isinstance(request, CompositionRequest):
+            return _result_of_composition(audit, request, created, journal)
         name = _entry(audit, request, created)
         kept = _kept_entry(journal, name, audit)
         if kept is None:
@@ -156,6 +159,25 @@ def _result_of_sampler(audit: PlannedAudit, request: SamplerRequest, created: da
     )
 
 
+def _result_of_composition(
+    audit: PlannedAudit, request: CompositionRequest, created: datetime, journal: Journal
+) -> AuditResult:
+    """What releases spend together: kept in the journal, unless one of them is of a class of the user."""
+    name = None if loads_code(request) else _entry(audit, request, created)
+    content = None if name is None else journal.read(name)
+    if content is None:
+        began = time.monotonic()
+        made = compose_request(request, created, audit.anchor, audit.limits)
+        content = json.dumps(made.to_dict() | {"seconds": round(time.monotonic() - began, 3)}).encode()
+        if name is not None:
+            journal.write(name, content)
+    kept: dict[str, Any] = json.loads(content)
+    found = FinishedComposition.from_dict(kept)
+    return AuditResult(
+        audit=audit, status=found.status, fields=found.fields, page=found.part, error=None, seconds=kept["seconds"]
+    )
+
+
 def _kept_entry(journal: Journal, name: str, audit: PlannedAudit) -> dict[str, Any] | None:
     """The entry of an audit, if there is one and all that it rests on is as it was."""
     content = journal.read(name)
@@ -182,7 +204,7 @@ def _run(
     }
 
 
-def _entry(audit: PlannedAudit, request: AnyRequest, created: datetime) -> str:
+def _entry(audit: PlannedAudit, request: AnyRequest | CompositionRequest, created: datetime) -> str:
     """The name of the entry of an audit: everything its report depends on, so that a change runs it again."""
     parts = {
         "anchor": audit.anchor,
@@ -195,6 +217,6 @@ def _entry(audit: PlannedAudit, request: AnyRequest, created: datetime) -> str:
     return "audit " + json.dumps(parts, sort_keys=True)
 
 
-def _files(request: AnyRequest) -> Iterator[str]:
-    """Tables, pairs, bounds and scores that a request names; what code reads is in the provenance of its entry."""
+def _files(request: AnyRequest | CompositionRequest) -> Iterator[str]:
+    """Tables, pairs, bounds, scores, events that a request names; what code reads is in the provenance of its entry."""
     yield from (path for path in request.inputs.values() if Path(path).is_file() and not path.endswith(".py"))

@@ -21,6 +21,7 @@ from typing import Any, Final, final
 from dpverdict.audit.distinguishing.witness_document import software_versions
 from dpverdict.audit.documents.request import (
     AnyRequest,
+    CompositionRequest,
     PlannedRequest,
     SamplerRequest,
     ScoresRequest,
@@ -199,15 +200,13 @@ def render_sarif(result: PlanResult) -> str:
 def _found(one: AuditResult) -> Iterator[Finding]:
     if one.status is None or (one.met and one.status is not Status.INCONCLUSIVE):
         return
-    claim: Any = one.fields["claim"]
-    said = claim if one.of_sampler else claim["text"]
-    yield Finding(name=one.audit.name, claim=said, status=one.status, answer=one.answer,
+    yield Finding(name=one.audit.name, claim=one.claim, status=one.status, answer=one.answer,
                   control=one.audit.control, fields=one.fields, source=_source(one.audit.request))  # fmt: skip
 
 
 def _source(request: PlannedRequest) -> tuple[str, int] | None:
     """The file of a user's function and the line where it begins; None of what is in no file that is seen here."""
-    if isinstance(request, ScoresRequest):
+    if isinstance(request, ScoresRequest | CompositionRequest):
         return None
     function = request.loader if isinstance(request, SamplerRequest) else request.mechanism
     if not names_a_callable(function):

@@ -25,8 +25,6 @@ from dpverdict.cli.session import CommandResult, Outputs, exit_with, print_lines
 
 if TYPE_CHECKING:
     from dpverdict.audit.exact.calibrate import Calibration
-    from dpverdict.audit.runs.accounts import Composed
-    from dpverdict.audit.runs.accounts import SpentEpsilon as SpentEpsilonType
 
 JsonFile = Annotated[Path | None, option("--json", "FILE", "Write the numbers in full, as JSON.", "Output")]
 ReportFile = Annotated[Path | None, option("--report", "FILE", "Write the same as one HTML page.", "Output")]
@@ -76,18 +74,12 @@ def compose(
     """
     from dpverdict.audit.reports.report import EXIT_CODES
     from dpverdict.audit.runs.account_documents import composition_document, composition_page
-    from dpverdict.audit.runs.accounts import SpentEpsilon, composed, names_an_event, risk_lines, spent_epsilon
-    from dpverdict.errors import InvalidValue
+    from dpverdict.audit.runs.accounts import SpentEpsilon, check_question, names_an_event, risk_lines, spent_or_held
 
-    if (claim is None) == (delta is None):
-        requirement = "given, or --delta and not both"
-        raise InvalidValue("claim", claim, requirement, 'add --delta 1e-6, or --claim "eps=1, delta=1e-6"')
+    check_question(claim, delta)
     with Outputs(json=json, report=report) as outputs:
         outputs.refuse_overwriting({f"the event {name}": name for name in releases if names_an_event(name)})
-        if claim is None:
-            found: Composed | SpentEpsilonType = spent_epsilon(releases, str(delta), adjacency)
-        else:
-            found = composed(releases, claim, adjacency)
+        found = spent_or_held(releases, claim, delta, adjacency)
         risk = None if base_rate is None else found.loss.risk(base_rate)
         if outputs.files:
             document = composition_document(found, risk, command_line(context))

@@ -21,12 +21,22 @@ from dpverdict.audit import (
     loss_from_event,
     poisson_sampled,
 )
+from dpverdict.audit.exact.spending import Account, Spendable, account_of
 from dpverdict.audit.losses.base import AddRemoveLoss
 from dpverdict.audit.losses.bounded import BoundedLoss
 from dpverdict.audit.losses.closed_form import DisjointLoss
 from dpverdict.audit.losses.lattice.custom import CustomLoss
 from dpverdict.errors import InvalidValue
-from dpverdict.mechanisms import ApproximateDP, GaussianMechanism
+from dpverdict.mechanisms import (
+    ApproximateDP,
+    ExponentialMechanism,
+    GaussianMechanism,
+    Guarantee,
+    PureDP,
+    ZeroConcentratedDP,
+)
+from dpverdict.mechanisms.core.neighbours import ADD_OR_REMOVE_ONE
+from dpverdict.mechanisms.sums.bounded_contributions import BoundedContributions
 
 VECTORS = Path(__file__).parents[3] / "vectors"
 CASES = json.loads((VECTORS / "composition.json").read_text(encoding="utf-8"))["cases"]
@@ -150,3 +160,35 @@ def test_a_claim_of_rho_that_a_sample_breaks_is_refuted_and_never_certified() ->
     loss = loss_from_event(sampled, "add-or-remove-one")
     assert held_to(loss, "rho=0.0001").status is Status.REFUTED
     assert held_to(loss, "rho=100").status is not Status.REFUTED
+
+
+def test_what_the_releases_keep_is_added_exactly() -> None:
+    choice = ExponentialMechanism(options=3, epsilon="0.1", adjacency=ADD_OR_REMOVE_ONE)  # 0.00125-zCDP
+    noise = BoundedContributions(dim=4, keys=1, noise="discrete-gaussian", rho="1/900", adjacency=ADD_OR_REMOVE_ONE)
+    gaussian = GaussianMechanism(sigma=10, sensitivity=1)  # rho = 0.005
+    exact = 8 * Fraction(1, 800) + 9 * Fraction(1, 900) + Fraction(1, 200)
+
+    def account(claim: Guarantee, *releases: tuple[object, int]) -> Account:
+        return account_of([(Spendable.of(one), count) for one, count in releases], claim)
+
+    mixed = ((choice, 8), (noise, 9), (gaussian, 1))
+    found = account(ZeroConcentratedDP(exact), *mixed)
+    assert (found.status, found.certified) == (Status.CERTIFIED, True)
+    less = account(ZeroConcentratedDP(exact - Fraction(1, 10**30)), *mixed)
+    assert less.status is not Status.CERTIFIED  # a sum that forgets a release, or rounds, certifies it
+    assert account(ZeroConcentratedDP(exact), *mixed, (noise, 1)).status is not Status.CERTIFIED
+    assert account(ZeroConcentratedDP(1), *mixed, (DisjointLoss(), 1)).status is Status.REFUTED
+    pure = ((choice, 8), (LaplaceLoss(["0.2"]), 1))
+    assert account(PureDP(1), *pure).status is Status.CERTIFIED
+    assert account(PureDP(Fraction(999, 1000)), *pure).status is not Status.CERTIFIED
+    assert account(PureDP(9), *pure, (gaussian, 1)).status is Status.REFUTED
+
+
+def test_of_a_pair_the_worse_order_is_added() -> None:
+    loss = FiniteLoss(["0.9", "0.1"], ["0.5", "0.5"])
+    mine, other = sorted(order.least_rho().upper for order in (loss, loss.reversed()))  # type: ignore[union-attr]
+    assert mine < 0.9 * other
+    for share, status in ((1.001, {Status.CERTIFIED}), (0.95, {Status.REFUTED, Status.INCONCLUSIVE})):
+        claim = ZeroConcentratedDP(Fraction(other * share) + Fraction(1, 100))
+        spent = [(Spendable.of(loss), 1), (Spendable.of(GaussianLoss(Fraction(1, 10))), 2)]  # rho = 0.01 of both
+        assert account_of(spent, claim).status in status
