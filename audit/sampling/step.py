@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Final, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
@@ -125,9 +126,10 @@ class SampledStep(BallLoss):
         sampling_probability: q, with 0 < q < 1.
         order: remove for M against Q, add for Q against M.
         repeat: makes the loss of several equal steps, where there is a way of its own to it.
+        moments: E_Q[g(L)^w] of one step, g(L) = dM/dQ, the same for both orders; made where they are asked for.
     """
 
-    __slots__ = ("_found", "_repeat", "order", "pair", "sampling_probability")
+    __slots__ = ("_found", "_make_moments", "_repeat", "order", "pair", "sampling_probability")
     pair: PrivacyLoss
     sampling_probability: Fraction
     order: Direction
@@ -138,11 +140,13 @@ class SampledStep(BallLoss):
         sampling_probability: Fraction,
         order: Direction,
         repeat: Callable[[SampledStep, int], PrivacyLoss | None] | None = None,
+        moments: Callable[[], StepMoments | None] | None = None,
     ) -> None:
         if not 0 < sampling_probability < 1:
             remedy = "without sampling the loss is that of the mechanism, with rate 0 it is 0"
             raise InvalidValue("sampling_probability", str(sampling_probability), "between 0 and 1", remedy)
         self.pair, self.sampling_probability, self.order, self._repeat = pair, sampling_probability, order, repeat
+        self._make_moments = moments
         self._found: list[StepMoments | None] = []
 
     def repeated(self, count: int) -> PrivacyLoss | None:
@@ -181,7 +185,7 @@ class SampledStep(BallLoss):
         return own if not own.is_finite() else (q * own.expm1()).log1p()
 
     def moments(self) -> PartMoments | None:
-        """Those of Gaussian noise, and of Laplace noise on one coordinate."""
+        """Those that are given, or of Gaussian noise, and of Laplace noise on one coordinate."""
         found = self.of_either_order
         return None if found is None else SampledPart(found, self.order)
 
@@ -189,7 +193,8 @@ class SampledStep(BallLoss):
     def of_either_order(self) -> StepMoments | None:
         """The moments from which those of both orders follow, made once for both."""
         if not self._found:
-            self._found.append(step_moments(self.pair, self.sampling_probability))
+            make = self._make_moments or partial(step_moments, self.pair, self.sampling_probability)
+            self._found.append(make())
         return self._found[0]
 
     # levels -----------------------------------------------------------------------------------------------------------
@@ -286,8 +291,9 @@ class SampledStep(BallLoss):
 
     def reversed(self) -> SampledStep:
         """The loss in the other order."""
-        other = SampledStep(self.pair.reversed(), self.sampling_probability, self.order.other, self._repeat)
-        if self.pair.symmetric:
+        rate, make = self.sampling_probability, self._make_moments
+        other = SampledStep(self.pair.reversed(), rate, self.order.other, self._repeat, make)
+        if self.pair.symmetric or make is not None:
             other._found = self._found
         return other
 

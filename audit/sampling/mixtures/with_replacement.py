@@ -199,7 +199,8 @@ def _one_step(weights: list[Fraction], s: Fraction) -> PrivacyLoss:
         return GaussianMixtureLoss([(weight, 2 * k / s) for k, weight in enumerate(weights)], _AT_0)
     given = _given(weights)
     inside = GaussianMixtureLoss([(share, 2 * k / s) for share, k in given], _AT_0)
-    return SampledStep(inside, present, Direction.REMOVE, partial(_repeated, 2 / s, given))
+    moments = GaussianMoments(Real.of(2 / s), present, given)
+    return SampledStep(inside, present, Direction.REMOVE, partial(_repeated, moments), lambda: moments)
 
 
 def _given(weights: list[Fraction]) -> list[tuple[Fraction, int]]:
@@ -208,8 +209,8 @@ def _given(weights: list[Fraction]) -> list[tuple[Fraction, int]]:
     return [(weight / present, k) for k, weight in enumerate(weights) if k and weight]
 
 
-def _repeated(mu: Fraction, given: list[tuple[Fraction, int]], step: SampledStep, steps: int) -> PrivacyLoss | None:
-    found = SampledSteps(step, steps, GaussianMoments(Real.of(mu), step.sampling_probability, given))
+def _repeated(moments: GaussianMoments, step: SampledStep, steps: int) -> PrivacyLoss | None:
+    found = SampledSteps(step, steps, moments)
     return found if found.is_cheap else None
 
 
