@@ -189,8 +189,8 @@ def _mu_between(bounds: Bounds) -> str:
         return ""
     most, least = (Enclosure.of(Real.of(entry.mu_squared).sqrt()) for entry in (above, tail))
     return (
-        f"the claim is true for mu >= {at_most(most, 4)}, {above.source}, and false for mu < {at_least(least, 4)}, as the "
-        "far tail shows; between them two bounds are known, and no epsilon that was tried breaks it"
+        f"the claim is true for mu >= {at_most(most, 4)}, {above.source}, and false for mu < {at_least(least, 4)}, as "
+        "the far tail shows; between them two bounds are known, and no epsilon that was tried breaks it"
     )
 
 
