@@ -43,7 +43,7 @@ _EPSILONS: Final = 64
 _FEW_EPSILONS: Final = 12
 """The same, where one value of the profile is an integral."""
 _CLEARLY: Final = 1e6  # times as much as is allowed
-_NEAR: Final = 1e-12  # the smallest delta that is looked at where small ones take long
+_NEAR: Final = 1e-6  # the smallest delta that is looked at where small ones take long
 _SMALLEST: Final = 1e-40
 """The smallest delta that is held against what a claim implies."""
 _LARGEST_LEVEL: Final = 64.0

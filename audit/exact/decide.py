@@ -21,7 +21,7 @@ from dpverdict.audit.exact.verdict import Certificate, Status, Verdict, Witness
 from dpverdict.audit.exact.witness import breaking_witness, simple_witness
 from dpverdict.audit.exact.worst_case import WorstCase, attained_epsilon, certified_epsilon, epsilon_between, worst_case
 from dpverdict.audit.losses.base import PrivacyLoss
-from dpverdict.balls import Enclosure
+from dpverdict.balls import Enclosure, Real
 from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.mechanisms.core.bounds import (
     Above,
@@ -30,9 +30,11 @@ from dpverdict.mechanisms.core.bounds import (
     Bounds,
     Dominating,
     KnownEvent,
+    MuBound,
+    TailEvents,
     WorstPair,
 )
-from dpverdict.mechanisms.core.guarantees import ApproximateDP, Guarantee, PureDP, as_guarantee
+from dpverdict.mechanisms.core.guarantees import ApproximateDP, GaussianDP, Guarantee, PureDP, as_guarantee
 from dpverdict.mechanisms.core.mechanism import StructuredMechanism
 from dpverdict.numerics.sources import modules_sha256
 from dpverdict.numerics.stages import shown_in_a_notebook
@@ -168,7 +170,7 @@ def _how_far_known(claim: Guarantee, bounds: Bounds, seen: _Seen) -> str:
     found, dominating = seen.nearest, bounds.dominating
     if seen.undecided:
         return seen.undecided
-    reason = _true_from(claim, bounds)
+    reason = _mu_between(bounds) if isinstance(claim, GaussianDP) else _true_from(claim, bounds)
     if not reason and found is None:
         reason = f"nothing is stated of the mechanism that speaks of {claim.describe()}"
     elif not reason and found is not None:
@@ -176,6 +178,20 @@ def _how_far_known(claim: Guarantee, bounds: Bounds, seen: _Seen) -> str:
         if bounds.worst is None and dominating is not None:
             reason += f"; what is attained is a bound: {dominating.justification}"
     return reason + _in_float64(claim, bounds.below)
+
+
+def _mu_between(bounds: Bounds) -> str:
+    """The mu that is kept, and the one that the far tail needs, where they differ."""
+    kept = [entry for entry in bounds.above if isinstance(entry, MuBound)]
+    tail = next((entry for entry in bounds.below if isinstance(entry, TailEvents)), None)
+    above = min(kept, key=lambda entry: entry.mu_squared, default=None)
+    if above is None or tail is None or not tail.mu_squared < above.mu_squared:
+        return ""
+    most, least = (Enclosure.of(Real.of(entry.mu_squared).sqrt()) for entry in (above, tail))
+    return (
+        f"the claim is true for mu >= {at_most(most, 4)}, {above.source}, and false for mu < {at_least(least, 4)}, as "
+        "the far tail shows; between them two bounds are known, and no epsilon that was tried breaks it"
+    )
 
 
 def _true_from(claim: Guarantee, bounds: Bounds) -> str:

@@ -49,10 +49,10 @@ def add_residual_guarantee(claim: Guarantee, bounds: Bounds, witness: Witness) -
 def kept_down_to(loss: PrivacyLoss, mu: Fraction) -> float | None:
     """A delta d such that certainly delta(epsilon) <= max(delta_mu(epsilon), d) at each epsilon >= 0; nearly the least.
 
-    At least 1e-12, which no deployment tells from 0. None if the loss has no certified curve, or where epsilon = 0
-    breaks the claim.
+    At least 1e-12, which no deployment tells from 0. None if the loss has no certified curve, or takes long far out, or
+    where epsilon = 0 breaks the claim.
     """
-    if not (loss.is_certified and mu > 0):
+    if not (loss.is_certified and mu > 0) or any(one.is_slow_far_out for _, one in loss.directions()):
         return None
     gaussian = GaussianLoss(mu)
 

@@ -56,7 +56,8 @@ from dpverdict.numerics.roots import as_fraction
 CLOSE: Final = 1e-6
 """The relative width of certified bounds, for which the lattice is made finer."""
 
-_HALVINGS: Final = 8
+HALVINGS: Final = 8
+"""So often the step is halved, at most."""
 _LONG: Final = 1 << 18  # points, beyond which a lattice is not made finer
 _WIDE: Final = 64  # spreads, of the lattice of one factor
 _BITS: Final = 128
@@ -130,7 +131,7 @@ class BoundedLoss(PrivacyLoss):
         factors: Sequence[tuple[Factor, int]],
         interval: float | None = None,
         *,
-        halvings: int = _HALVINGS,
+        halvings: int = HALVINGS,
         between: Callable[[], tuple[PrivacyLoss, PrivacyLoss] | None] | None = None,
     ) -> None:
         if not factors:

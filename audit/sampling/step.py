@@ -29,7 +29,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Final, final
+from functools import partial
+from typing import Final, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 from flint import acb, arb, ctx
@@ -64,31 +65,47 @@ _FAR = 30.0
 _CLOSE = 1e-11  # of a tail at the two ends of a rounded level
 
 
+TailsAt: TypeAlias = Callable[[arb], "tuple[arb, arb] | None"]
+"""From a ball x to P[L > x] and Q[L > x]; None where no formula says them."""
+
+
 def noisy_sums(noise_multiplier: Fraction) -> str:
     """What the letters of a likelihood ratio of training mean."""
     sums = "y_t the noisy sum along the canary's gradient in units of the clipping norm"
     return f"s = {short_text(noise_multiplier)}, {sums}"
 
 
-def _tails_in_closed_form(pair: PrivacyLoss) -> Callable[[arb], tuple[arb, arb] | None] | None:
+@runtime_checkable
+class TailsAtBalls(Protocol):
+    """A loss that has both tails at a ball as formulas."""
+
+    def tails_in_closed_form(self) -> TailsAt | None:
+        """As `tails_in_closed_form`, of its constants at the current precision."""
+        ...
+
+
+def tails_in_closed_form(pair: PrivacyLoss) -> TailsAt | None:
     """P[L > x] and Q[L > x] of a loss at a ball x, where each is a formula; None in place of what they do not say.
 
-    Of Laplace noise on one number, moved by s: 1 - exp((x - s)/2)/2 and exp(-(x + s)/2)/2 at -s < x < s.
+    Constants are made at the precision at which this is called. Of Laplace noise on one number, moved by s:
+    1 - exp((x - s)/2)/2 and exp(-(x + s)/2)/2 at -s < x < s.
     """
     if isinstance(pair, GaussianLoss):
-        mu = pair.mu_real
+        mu = pair.mu_real.ball()
+        half = mu / 2
 
         def of_gaussian(x: arb) -> tuple[arb, arb] | None:
-            z = x / mu.ball() + mu.ball() / 2
-            return (_NORMAL.tail(z - mu.ball()), _NORMAL.tail(z)) if z.is_finite() else None
+            z = x / mu
+            return (_NORMAL.tail(z - half), _NORMAL.tail(z + half)) if z.is_finite() else None
 
         return of_gaussian
+    if isinstance(pair, TailsAtBalls):
+        return pair.tails_in_closed_form()
     if not (isinstance(pair, LaplaceLoss) and len(pair.groups) == 1 and pair.groups[0][1] == 1):
         return None
-    shift = pair.groups[0][0]
+    s = ball(pair.groups[0][0])
 
     def of_laplace(x: arb) -> tuple[arb, arb] | None:
-        s = ball(shift)
         if not (-s < x and x < s):
             return None
         return 1 - ((x - s) / 2).exp() / 2, (-(x + s) / 2).exp() / 2
@@ -109,9 +126,10 @@ class SampledStep(BallLoss):
         sampling_probability: q, with 0 < q < 1.
         order: remove for M against Q, add for Q against M.
         repeat: makes the loss of several equal steps, where there is a way of its own to it.
+        moments: E_Q[g(L)^w] of one step, g(L) = dM/dQ, the same for both orders; made where they are asked for.
     """
 
-    __slots__ = ("_found", "_repeat", "order", "pair", "sampling_probability")
+    __slots__ = ("_found", "_make_moments", "_repeat", "order", "pair", "sampling_probability")
     pair: PrivacyLoss
     sampling_probability: Fraction
     order: Direction
@@ -122,11 +140,13 @@ class SampledStep(BallLoss):
         sampling_probability: Fraction,
         order: Direction,
         repeat: Callable[[SampledStep, int], PrivacyLoss | None] | None = None,
+        moments: Callable[[], StepMoments | None] | None = None,
     ) -> None:
         if not 0 < sampling_probability < 1:
             remedy = "without sampling the loss is that of the mechanism, with rate 0 it is 0"
             raise InvalidValue("sampling_probability", str(sampling_probability), "between 0 and 1", remedy)
         self.pair, self.sampling_probability, self.order, self._repeat = pair, sampling_probability, order, repeat
+        self._make_moments = moments
         self._found: list[StepMoments | None] = []
 
     def repeated(self, count: int) -> PrivacyLoss | None:
@@ -165,7 +185,7 @@ class SampledStep(BallLoss):
         return own if not own.is_finite() else (q * own.expm1()).log1p()
 
     def moments(self) -> PartMoments | None:
-        """Those of Gaussian noise, and of Laplace noise on one coordinate."""
+        """Those that are given, or of Gaussian noise, and of Laplace noise on one coordinate."""
         found = self.of_either_order
         return None if found is None else SampledPart(found, self.order)
 
@@ -173,7 +193,8 @@ class SampledStep(BallLoss):
     def of_either_order(self) -> StepMoments | None:
         """The moments from which those of both orders follow, made once for both."""
         if not self._found:
-            self._found.append(step_moments(self.pair, self.sampling_probability))
+            make = self._make_moments or partial(step_moments, self.pair, self.sampling_probability)
+            self._found.append(make())
         return self._found[0]
 
     # levels -----------------------------------------------------------------------------------------------------------
@@ -250,30 +271,29 @@ class SampledStep(BallLoss):
 
     def upper_tails(self, levels: Sequence[Fraction], bits: int) -> tuple[list[arb], list[arb]]:
         """As ``p_above`` and ``q_above``; of Gaussian noise, and of Laplace noise on one number, in closed form."""
-        tails = _tails_in_closed_form(self.pair)
-        if tails is None:
-            return super().upper_tails(levels, bits)
-        found = [self._in_closed_form(tails, level, bits) for level in levels]
+        with precision(2 * bits + _GUARD):
+            tails, rate = tails_in_closed_form(self.pair), ball(self.sampling_probability)
+            if tails is None:
+                return super().upper_tails(levels, bits)
+            found = [self._in_closed_form(tails, rate, level, bits) for level in levels]
         return [one for one, _ in found], [other for _, other in found]
 
-    def _in_closed_form(
-        self, tails: Callable[[arb], tuple[arb, arb] | None], level: Fraction, bits: int
-    ) -> tuple[arb, arb]:  # fmt: skip
-        """``p_above`` and ``q_above`` at a level, from the tails of the pair."""
-        with precision(2 * bits + _GUARD):
-            x, rate = self._place(level)(), ball(self.sampling_probability)
-            found = tails(x) if x.is_finite() else None
-            if found is not None:
-                first, second = found
-                if self.order is Direction.REMOVE:
-                    return (1 - rate) * second + rate * first, second
-                return first, (1 - rate) * first + rate * second
+    def _in_closed_form(self, tails: TailsAt, rate: arb, level: Fraction, bits: int) -> tuple[arb, arb]:
+        """``p_above`` and ``q_above`` at a level, from the tails of the pair and its rate, at the current precision."""
+        x = self._place(level)()
+        found = tails(x) if x.is_finite() else None
+        if found is not None:
+            first, second = found
+            if self.order is Direction.REMOVE:
+                return (1 - rate) * second + rate * first, second
+            return first, (1 - rate) * first + rate * second
         return self.p_above(level, bits), self.q_above(level, bits)  # at the least or the largest loss, or beyond
 
     def reversed(self) -> SampledStep:
         """The loss in the other order."""
-        other = SampledStep(self.pair.reversed(), self.sampling_probability, self.order.other, self._repeat)
-        if self.pair.symmetric:
+        rate, make = self.sampling_probability, self._make_moments
+        other = SampledStep(self.pair.reversed(), rate, self.order.other, self._repeat, make)
+        if self.pair.symmetric or make is not None:
             other._found = self._found
         return other
 
@@ -430,15 +450,16 @@ class SampledStep(BallLoss):
         return level - width, level + width, inside
 
     def _tails_in_balls(self, level: Fraction) -> list[float]:
-        found = []
-        for curve in (self.p_above, self.q_above):
-            above = curve(level, ACCURACY)
+        found, first = [], self.upper_tails([level], 2 * ACCURACY)
+        for (above,), curve in zip(first, (self.p_above, self.q_above), strict=True):
             bits = 2 * ACCURACY
-            while True:
+            if above.rel_accuracy_bits() < ACCURACY and not above.is_exact():
+                above = curve(level, ACCURACY)
+            with precision(bits + _GUARD):
+                below = 1 - above
+            while not (below.rel_accuracy_bits() >= ACCURACY or below.is_exact() or below < TINY or bits > 4000):
                 with precision(bits + _GUARD):
                     below = 1 - curve(level, bits)
-                if below.rel_accuracy_bits() >= ACCURACY or below.is_exact() or below < TINY or bits > 4000:
-                    break
                 bits *= 2
             found += [float(above), max(float(below), 0.0)]
         return found

@@ -30,7 +30,7 @@ import numpy as np
 from flint import arb
 
 from dpverdict.audit.losses.base import BallLoss, PrivacyLoss
-from dpverdict.audit.losses.bounded import BoundedLoss
+from dpverdict.audit.losses.bounded import HALVINGS, BoundedLoss
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.curves import ACCURACY, beta_between, epsilon_ball, log_delta_ball
 from dpverdict.audit.losses.domains import Direction, LossTails, finite_losses
@@ -192,9 +192,9 @@ def replaced_in_one_step(inside: PrivacyLoss, rate: Fraction) -> ReplacedInBatch
     return ReplacedInBatch(SampledStep(inside, rate, Direction.REMOVE))
 
 
-def repeated_in_batches(one: ReplacedInBatch, steps: int) -> PrivacyLoss:
-    """The composition of so many steps, on a lattice; the loss itself of one."""
+def repeated_in_batches(one: ReplacedInBatch, steps: int, *, halvings: int = HALVINGS) -> PrivacyLoss:
+    """The composition of so many steps, on a lattice that is refined so often at most; the loss itself of one."""
     if steps == 1:
         return one
     _, last = lattice_range(one.tails, _FIRST_STEP, _TAIL)
-    return BoundedLoss([(one, steps)], 2.0 ** math.ceil(math.log2(last * _FIRST_STEP / _POINTS)))
+    return BoundedLoss([(one, steps)], 2.0 ** math.ceil(math.log2(last * _FIRST_STEP / _POINTS)), halvings=halvings)

@@ -35,7 +35,7 @@ from dpverdict.audit.losses.composition import compose_counted
 from dpverdict.audit.losses.curves import ACCURACY, beta_between, epsilon_ball, epsilon_between, log_delta_ball
 from dpverdict.audit.losses.domains import Direction, LossTails, PartMoments, finite_losses
 from dpverdict.audit.sampling.mixtures.loss import GaussianMixtureLoss
-from dpverdict.audit.sampling.step import SampledStep
+from dpverdict.audit.sampling.step import SampledStep, TailsAt, tails_in_closed_form
 from dpverdict.balls import Exact, ball, exactly, precision
 from dpverdict.checks import check_positive, check_whole
 from dpverdict.errors import InvalidValue, PrecisionExhausted
@@ -89,6 +89,25 @@ class ToldLoss(BallLoss):
         found = [(weight, loss.moments()) for weight, loss in self.parts]
         known = [(weight, moments) for weight, moments in found if moments is not None]
         return ToldMoments(known) if len(known) == len(found) else None
+
+    def tails_in_closed_form(self) -> TailsAt | None:
+        """Those of all parts, added up; see `dpverdict.audit.sampling.step.tails_in_closed_form`."""
+        known = [(ball(weight), tails_in_closed_form(loss)) for weight, loss in self.parts]
+        parts = [(weight, tails) for weight, tails in known if tails is not None]
+        if len(parts) < len(known):
+            return None
+
+        def at(x: arb) -> tuple[arb, arb] | None:
+            p, q = arb(0), arb(0)
+            for weight, tails in parts:
+                found = tails(x)
+                if found is None:
+                    return None
+                p += weight * found[0]
+                q += weight * found[1]
+            return p, q
+
+        return at
 
     def _sum(self, curve: Callable[[PrivacyLoss], arb], bits: int) -> arb:
         found = [(weight, curve(loss)) for weight, loss in self.parts]

@@ -57,7 +57,11 @@ from dpverdict.checks import check_positive, check_whole
 from dpverdict.numerics.text import exact_text
 
 RARE: Final = Fraction(1, 1 << 50)
-"""The probability of a cut of a replaced record, in all steps together, at most."""
+"""The probability of a cut of a replaced record, in all steps together, at most: it adds that to delta."""
+_RARE_BELOW: Final = Fraction(1, 1 << 32)
+"""That from below, where such a record is taken to move the sum less."""
+_HALVINGS: Final = 3
+"""Of the lattice of a replaced record: closer bounds on a bound that is not attained are not worth their time."""
 _RAREST: Final = Fraction(1, 1 << 80)
 """That of the finest cut of a removed record, in one step, about."""
 _FEW: Final = 4
@@ -96,8 +100,8 @@ class DrawnAgain:
         n, b = self.records, self.size
         return Fraction(comb(b, k) * (n - 1) ** (b - k) * _FINE // n**b, _FINE)
 
-    def multiplicities(self, steps: int) -> tuple[list[Fraction], Fraction]:
-        """Pr[K = 0], Pr[K = 1], ..., and the probability of what is cut off, at most `RARE` over the steps.
+    def multiplicities(self, steps: int, rare: Fraction = RARE) -> tuple[list[Fraction], Fraction]:
+        """Pr[K = 0], Pr[K = 1], ..., and the probability of what is cut off, at most ``rare`` over the steps.
 
         Each is rounded down, so that all of them with what is cut off add up to 1; without a cut they are exact.
         """
@@ -106,7 +110,7 @@ class DrawnAgain:
         for k in range(self.size):
             found.append(self.rounded_down(k))
             left -= found[-1]
-            if k and left * steps <= RARE:
+            if k and left * steps <= rare:
                 return found, left
         return self.exactly(), Fraction(0)
 
@@ -195,7 +199,8 @@ def _one_step(weights: list[Fraction], s: Fraction) -> PrivacyLoss:
         return GaussianMixtureLoss([(weight, 2 * k / s) for k, weight in enumerate(weights)], _AT_0)
     given = _given(weights)
     inside = GaussianMixtureLoss([(share, 2 * k / s) for share, k in given], _AT_0)
-    return SampledStep(inside, present, Direction.REMOVE, partial(_repeated, 2 / s, given))
+    moments = GaussianMoments(Real.of(2 / s), present, given)
+    return SampledStep(inside, present, Direction.REMOVE, partial(_repeated, moments), lambda: moments)
 
 
 def _given(weights: list[Fraction]) -> list[tuple[Fraction, int]]:
@@ -204,8 +209,8 @@ def _given(weights: list[Fraction]) -> list[tuple[Fraction, int]]:
     return [(weight / present, k) for k, weight in enumerate(weights) if k and weight]
 
 
-def _repeated(mu: Fraction, given: list[tuple[Fraction, int]], step: SampledStep, steps: int) -> PrivacyLoss | None:
-    found = SampledSteps(step, steps, GaussianMoments(Real.of(mu), step.sampling_probability, given))
+def _repeated(moments: GaussianMoments, step: SampledStep, steps: int) -> PrivacyLoss | None:
+    found = SampledSteps(step, steps, moments)
     return found if found.is_cheap else None
 
 
@@ -254,7 +259,8 @@ def drawn_replaced(*, noise_multiplier: Exact, batches: DrawnAgain, steps: int =
     known, cut = batches.multiplicities(number)
     present = sum(known[1:], Fraction(0))
     inside = ToldLoss([(weight / present, GaussianLoss(2 * k / s)) for k, weight in enumerate(known) if k])
-    return _told(repeated_in_batches(replaced_in_one_step(inside, present / (1 - cut)), number), cut * number)
+    one = replaced_in_one_step(inside, present / (1 - cut))
+    return _told(repeated_in_batches(one, number, halvings=_HALVINGS), cut * number)
 
 
 def drawn_opposite(*, noise_multiplier: Exact, batches: DrawnAgain, steps: int = 1) -> PrivacyLoss:
@@ -267,7 +273,7 @@ def drawn_opposite(*, noise_multiplier: Exact, batches: DrawnAgain, steps: int =
         InvalidValue: an argument out of range.
     """
     s, number = _checked(noise_multiplier, steps)
-    known, cut = batches.multiplicities(number)
+    known, cut = batches.multiplicities(number, _RARE_BELOW)
     part = [(weight, k / s) for k, weight in enumerate([*known[:-1], known[-1] + cut])]
     return compose_counted([(GaussianMixtureLoss(part, part), number)])
 

@@ -239,10 +239,12 @@ def _ends(number: _Number | Enclosure) -> tuple[_Number, _Number]:
     """Both ends of what is enclosed, to many digits where a float64 has few; the number itself of one that is not."""
     if not isinstance(number, Enclosure):
         return number, number
-    if 0 < max(abs(number.lower), abs(number.upper)) < _SMALL:
-        lower, upper = number.show(2 * MOST_DIGITS).strip("[]").split(", ")
-        return Decimal(lower), Decimal(upper)  # as a fraction, 1e-100000 has so many digits
-    return number.lower, number.upper
+    ends = number.lower, number.upper
+    if min(map(abs, ends)) >= _SMALL:
+        return ends
+    texts = number.show(2 * MOST_DIGITS).strip("[]").split(", ")  # as a fraction, 1e-100000 has so many digits
+    lower, upper = (Decimal(text) if abs(end) < _SMALL else end for end, text in zip(ends, texts, strict=True))
+    return lower, upper
 
 
 def _simple(number: _Number | Enclosure) -> str | None:

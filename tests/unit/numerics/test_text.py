@@ -37,6 +37,12 @@ def test_what_no_float_can_hold_is_shown() -> None:
     assert decimal(Fraction(1, 10**400), 3) == "1e-400"
 
 
+def test_an_end_that_no_float_can_hold_is_shown_beside_one_that_it_can() -> None:
+    tiny, large = Enclosure.hull(arb(10) ** -400, arb(0.5)), Enclosure.hull(arb(0), arb(1063.5))
+    assert (at_least(tiny), at_most(tiny)) == ("9.999e-401", "0.5")
+    assert (at_least(large), at_most(large)) == ("0", "1064")
+
+
 def test_an_enclosure_of_one_number_is_that_number() -> None:
     assert shown(Enclosure(ball("0.5"), ball("0.5"))) == "0.5 exactly"
     assert shown(Enclosure(arb("inf"), arb("inf"))) == "infinite"

@@ -1,6 +1,7 @@
 """The least scale for a claim of any kind: certified at it, refuted one step below, and equal to published values."""
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -93,6 +94,21 @@ def training(sampling: str, steps: int = 100):
         return DPSGD(noise_multiplier=multiplier, rate="0.1", steps=steps, sampling=sampling)
 
     return make
+
+
+def test_the_noise_of_draws_with_replacement_is_certified_and_a_millionth_less_is_refuted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--sampling", "with-replacement", "--records", "1000", "--size", "4", "--steps", "1"]
+    claim = ["--claim", "eps=1, delta=1e-5"]
+    assert main(["calibrate", "dp-sgd", *words, *claim]) == 0
+    said = capsys.readouterr().out
+    kept = re.search(r"noise multiplier (\S+) keeps eps=1, delta=1e-5; (\S+),", said)
+    assert kept is not None
+    multipliers = [float(number) for number in kept.groups()]
+    assert 1 - 1e-6 < multipliers[1] / multipliers[0] < 1
+    for multiplier, code in zip(multipliers, (0, 1), strict=True):
+        assert main(["audit", "dp-sgd", "--noise-multiplier", repr(multiplier), *words, *claim, "--no-test"]) == code
 
 
 @pytest.mark.few(2)

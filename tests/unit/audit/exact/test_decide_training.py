@@ -175,7 +175,7 @@ def test_the_event_of_a_claim_that_integrals_hardly_reach_comes_soon():
         epsilon = float(claim[4:].partition(",")[0])
         assert witness.probability.upper - np.exp(epsilon) * witness.neighbour_probability.lower >= witness.value.lower
         assert witness.probability.lower - np.exp(epsilon) * witness.neighbour_probability.upper > 0.05
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 30
 
 
 def test_balls_in_bins_with_next_to_no_noise_are_held_to_what_known_batches_tell():
@@ -246,6 +246,46 @@ def test_a_replaced_record_of_poisson_batches_has_the_mu_of_one_that_is_removed(
 def test_claims_of_other_batches_that_are_wide_are_undecided():
     often = run(sampling="truncated-poisson", size=100, records=10_000)
     assert certify(often, "eps=3, delta=1e-5").status is Status.INCONCLUSIVE
+
+
+def drawn(relation=ADD_OR_REMOVE_ONE, **changed):
+    given = {"noise_multiplier": 1, "steps": 200, "records": 10_000, "size": 200, "sampling": "with-replacement"}
+    return DPSGD(**(given | changed), adjacency=relation)
+
+
+@pytest.mark.parametrize(
+    ("steps", "epsilon", "status"), [(20, "14.8", Status.CERTIFIED), (20, "7", Status.REFUTED)]
+)  # fmt: skip
+def test_a_replaced_record_among_draws_with_replacement_is_decided_in_seconds(steps, epsilon, status):
+    """Certified from 14.65 on, refuted up to 7.17; one claim took minutes when every tail was asked for by itself."""
+    training = drawn(REPLACE_ONE, noise_multiplier=2, steps=steps, records=640, size=64)
+    start = time.process_time()
+    assert certify(training, f"eps={epsilon}, delta=1e-6").status is status
+    assert time.process_time() - start < 30
+
+
+@pytest.mark.parametrize("mu", [1, 8])
+def test_a_mu_of_draws_with_replacement_is_refuted_in_seconds(mu):
+    """At mu = 8 by the far tail, with digits of probabilities that no float64 holds."""
+    start = time.process_time()
+    verdict = certify(drawn(), f"mu={mu}")
+    assert time.process_time() - start < 5
+    assert verdict.status is Status.REFUTED
+    said = verdict.witness.statement
+    assert "at least 0," not in said
+    assert "P >= 0," not in said
+    assert ("e-338" in said) is (mu == 8)
+
+
+def test_an_undecided_mu_says_which_two_bounds_are_known():
+    """Of a record that is replaced at a rate above one half the far tail needs half the mu of known batches."""
+    often = run(rate="0.75", steps=16, adjacency=REPLACE_ONE)
+    verdict = certify(often, "mu=6")
+    assert verdict.status is Status.INCONCLUSIVE
+    assert verdict.reason.startswith("the claim is true for mu >= 8, of known batches, and false for mu < 4,")
+    assert certify(often, "mu=8").status is Status.CERTIFIED
+    assert certify(often, "mu=3.99").status is Status.REFUTED
+    assert certify(run(rate="0.5", steps=16, adjacency=REPLACE_ONE), "mu=6").status is Status.CERTIFIED
 
 
 # where the bounds leave a gap -----------------------------------------------------------------------------------------

@@ -5,14 +5,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from flint import arb
 
 from dpverdict.audit.losses.closed_form import GaussianLoss
 from dpverdict.audit.losses.composition import compose
 from dpverdict.audit.losses.contour.product import ProductContour
+from dpverdict.audit.losses.domains import Direction
 from dpverdict.audit.sampling.mixtures.loss import mixture_of_gaussians
 from dpverdict.audit.sampling.mixtures.moments import MixtureMoments
-from dpverdict.audit.sampling.mixtures.told import RareDisclosure
+from dpverdict.audit.sampling.mixtures.told import RareDisclosure, ToldLoss
 from dpverdict.audit.sampling.mixtures.truncated import TruncatedLoss
 from dpverdict.audit.sampling.mixtures.with_replacement import (
     RARE,
@@ -21,6 +23,7 @@ from dpverdict.audit.sampling.mixtures.with_replacement import (
     drawn_removed,
     drawn_replaced,
 )
+from dpverdict.audit.sampling.step import SampledStep
 
 FEW = DrawnAgain(size=3, records=10)
 
@@ -134,6 +137,46 @@ def test_the_renyi_divergence_holds_that_of_the_mixture(order):
         assert found.lower <= written_out * (1 + 1e-9)
         assert found.upper >= written_out * (1 - 1e-9)
         assert found.upper - found.lower < 1e-3 * found.upper
+
+
+@pytest.mark.parametrize("order", ["remove", "add"])
+def test_two_steps_beside_gaussian_noise_are_those_of_a_sum_on_a_grid(order):
+    """E of the profile of GaussianLoss(mu) at epsilon - L, over both steps: smooth, by the trapezoidal rule."""
+    mu = 0.3
+    both = drawn_removed(noise_multiplier=2, batches=SEVEN, steps=2)
+    found = compose(getattr(both, order), GaussianLoss("0.3"))
+    z = np.arange(-10, 16, 0.02)
+    with np.errstate(under="ignore"):
+        log_p = np.log(sum(w * np.exp(k * z - k * k / 2) for k, w in enumerate(map(float, SEVEN.exactly()))))
+    log_q = -z * z / 2 + math.log(0.02 / math.sqrt(2 * math.pi))
+    loss, law = (log_p, log_q + log_p) if order == "remove" else (-log_p, log_q)
+    for epsilon in (0.2, 1.0, 2.0):
+        left = epsilon - loss[:, None] - loss[None, :]
+        profile = scipy.special.ndtr(mu / 2 - left / mu) - np.exp(left + scipy.special.log_ndtr(-mu / 2 - left / mu))
+        truth = float((np.exp(law[:, None] + law[None, :]) * profile).sum())
+        enclosure = found.certified_delta(str(epsilon))
+        assert enclosure.lower <= truth * (1 + 1e-9) + 1e-15
+        assert enclosure.upper >= truth * (1 - 1e-9) - 1e-15
+        assert enclosure.upper - enclosure.lower < 1e-5 * enclosure.upper
+        alone = getattr(both, order).certified_delta(str(epsilon))
+        assert not alone.upper >= truth  # the fault: Gaussian noise that is left out
+
+
+def test_tails_in_closed_form_are_those_of_the_curves():
+    """Of a told loss that is sampled: at levels on both sides of 0, and below the least loss, where there is none."""
+    told = ToldLoss([(Fraction(2, 3), GaussianLoss("0.7")), (Fraction(1, 3), GaussianLoss("2.1"))])
+    for order in Direction:
+        step = SampledStep(told, Fraction(1, 10), order)
+        levels = [Fraction(k, 50) for k in (-9, -4, -1, 0, 1, 4, 50, 300)]
+        for tails, curve in zip(step.upper_tails(levels, 80), (step.p_above, step.q_above), strict=True):
+            for tail, level in zip(tails, levels, strict=True):
+                assert tail.overlaps(curve(level, 60))
+                assert tail.rel_accuracy_bits() >= 80 or tail.is_exact()
+    other = ToldLoss([(Fraction(1, 3), GaussianLoss("0.7")), (Fraction(2, 3), GaussianLoss("2.1"))])  # the fault
+    wrong = SampledStep(other, Fraction(1, 10), Direction.REMOVE)
+    assert not wrong.upper_tails([Fraction(1)], 80)[0][0].overlaps(
+        SampledStep(told, Fraction(1, 10), Direction.REMOVE).p_above(Fraction(1), 60)
+    )
 
 
 def test_what_is_disclosed_rarely_is_in_every_curve():
