@@ -14,7 +14,8 @@ from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import statements, title, verify
 from dpverdict.proofs.checks.rooms import rooms
 
-PREFIXES = {"and": "andersson2024", "r1": "ji2024", "leb": "lebeda2024", "pou": "poulsen2022"}
+PREFIXES = {"and": "andersson2024", "r1": "ji2024", "leb": "lebeda2024", "pou": "poulsen2022", "dep": "new_results"}
+"""Those about what is deployed go beyond no paper of the ledger."""
 
 
 def test_every_result_is_new_holds_and_goes_beyond_a_paper_of_the_ledger() -> None:
