@@ -38,9 +38,12 @@ from dpverdict.mechanisms.local.unary import BITS, Rappor, UnaryEncoding
 from dpverdict.mechanisms.shuffled.reports import ShuffledReports
 from dpverdict.mechanisms.sums.bounded_contributions import BoundedContributions
 from dpverdict.mechanisms.sums.secure_sum import SecureSum
+from dpverdict.numerics.roots import as_fraction
 
 TRUTHS: Final[dict[str, Any]] = runpy.run_path(str(Path(__file__).parent / "deployed_truths.py"))
 AWAY: Final = Fraction(1, 10**6)
+ORACLE: Final = Fraction(1, 10**30)
+"""By which share a truth may be off, of which forty digits are taken."""
 LEAST: Final = 1e-12
 """Of a delta: where it is smaller, or nearly 1, a mechanism and an epsilon are drawn anew."""
 Truth = Callable[[Fraction], Any]
@@ -263,11 +266,13 @@ def quantile(draws: Draws) -> Case:
 
 def shuffled_reports(draws: Draws) -> Case:
     people, options, local = draws.whole(2, 5), draws.whole(2, 3), draws.decimal(0.3, 3)
-    made = ShuffledReports(
-        people=people, randomizer="randomized-response", options=options, local_epsilon=local, **CLAIM
+    randomizer = draws.one_of(
+        "randomized-response", "symmetric-unary-encoding", "optimised-unary-encoding", "hadamard-response"
     )
-    grown = mp.exp(TRUTHS["real"](local))
-    laws = [[(grown if i == j else 1) / (grown + options - 1) for i in range(options)] for j in range(options)]
+    if randomizer != "randomized-response":
+        people = min(people, 4)
+    made = ShuffledReports(people=people, randomizer=randomizer, options=options, local_epsilon=local, **CLAIM)
+    laws = TRUTHS["report_laws"](randomizer, options, Fraction(local))
     return made, lambda epsilon: TRUTHS["shuffled"](laws, people, epsilon), 0.8 * float(local)
 
 
@@ -299,7 +304,7 @@ def random_claims(seed: int, kind: str, away: Fraction = AWAY) -> list[DeployedC
     low = high = exact(found)
     if isinstance(made, ShuffledReports):
         low, high = ends(made, epsilon)
-        if not low * (1 - AWAY) <= exact(found) <= high * (1 + AWAY):
+        if not low <= exact(found) * (1 + ORACLE) or not exact(found) * (1 - ORACLE) <= high:
             raise AssertionError(f"{kind}, seed {seed}: {float(found)} is not between {float(low)} and {float(high)}")
     return [
         DeployedClaim(made, epsilon, high * (1 + away), is_true=True),
@@ -312,7 +317,7 @@ def ends(made: ShuffledReports, epsilon: Fraction) -> tuple[Fraction, Fraction]:
     known, above = made.below()[0].at_level(epsilon), made.largest_delta(epsilon)
     if not isinstance(known, KnownEvent) or above is None:
         raise TypeError("no event is known at this epsilon")
-    return Fraction(float(known.event(epsilon).delta_lower(epsilon))), Fraction(float(above))
+    return Fraction(known.event(epsilon).delta_lower(epsilon)), as_fraction(above.upper())
 
 
 def main() -> None:

@@ -404,6 +404,23 @@ def bounded_range(reach: Fraction, epsilon: Fraction) -> Number:
     return at((low + high) / 2)
 
 
+def report_laws(randomizer: str, options: int, local: Fraction) -> list[Law]:
+    """Of every value the chances of all reports."""
+    grown, root = mp.exp(real(local)), mp.exp(real(local) / 2)
+    if randomizer == "randomized-response":
+        return [[(grown if i == j else 1) / (grown + options - 1) for i in range(options)] for j in range(options)]
+    if randomizer == "hadamard-response":
+        rows = [[1]]
+        while len(rows) <= options:
+            rows = [row + row for row in rows] + [row + [-entry for entry in row] for row in rows]
+        return [[(grown if e > 0 else 1) / (len(row) // 2 * (grown + 1)) for e in row] for row in rows[1 : options + 1]]
+    symmetric = randomizer == "symmetric-unary-encoding"
+    own, other = (root / (root + 1), 1 / (root + 1)) if symmetric else (mpf(1) / 2, 1 / (grown + 1))
+    chances = [[own if i == value else other for i in range(options)] for value in range(options)]
+    rows = [list(row) for row in itertools.product((0, 1), repeat=options)]
+    return [[mp.fprod(c if b else 1 - c for b, c in zip(row, law, strict=True)) for row in rows] for law in chances]
+
+
 def shuffled(laws: list[Law], people: int, epsilon: Fraction) -> Number:
     """Every multiset of reports, for everything that others may have."""
 

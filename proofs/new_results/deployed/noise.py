@@ -204,8 +204,8 @@ def _profile(keys: Sequence[Pairs], grown: Fraction) -> Fraction:
     number="dep.new.keys",
     expected=Standing.HOLDS_ON_RANGE,
     text="Of noisy counts above a threshold, j of a user's k keys new and the others large, presence and value "
-    "together have delta = 1 - s^j + s^j delta'(epsilon - j log s), s the chance that a new key is withheld; the largest "
-    "over j is the largest over all counts that others have.",
+    "together have delta = 1 - s^j + s^j delta'(epsilon - j log s), s the chance that a new key is withheld; the "
+    "largest over j is the largest over all counts that others have.",
     formula=r"\delta_j(\varepsilon) = 1 - s^j + s^j\, \delta'_{k-j}(\varepsilon - j \log s)",
     printed=JOINT,
     planted=(

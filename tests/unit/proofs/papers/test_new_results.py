@@ -36,6 +36,13 @@ def test_a_few_of_them_hold(number: str) -> None:
     assert verify("new_results", number).standing is Standing.HOLDS
 
 
+@pytest.mark.parametrize("number", ["dep.new.shift", "dep.new.keys", "dep.new.kinds", "dep.new.range"])
+def test_the_theorems_of_what_is_deployed_hold_on_what_is_looked_at(number: str) -> None:
+    found = verify("new_results", number)
+    assert found.standing is Standing.HOLDS_ON_RANGE
+    assert all(not fault.missed for fault in found.faults)
+
+
 def test_one_that_is_looked_at_for_some_trees_says_no_more() -> None:
     found = verify("new_results", "and.new.detL")
     assert found.standing is Standing.HOLDS_ON_RANGE
