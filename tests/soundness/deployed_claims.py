@@ -149,9 +149,7 @@ def rappor(draws: Draws) -> Case:
     flip, zero = draws.decimal(0.1, 0.9), draws.decimal(0.05, 0.5)
     one = draws.decimal(0.6, 0.95)
     hashes, reports = draws.whole(1, 2), draws.whole(0, 4)
-    made = Rappor(
-        options=3, epsilon=1, flip=flip, report_zero=zero, report_one=one, hashes=hashes, reports=reports
-    )  # fmt: skip
+    made = Rappor(options=3, epsilon=1, flip=flip, report_zero=zero, report_one=one, hashes=hashes, reports=reports)
     given = (Fraction(flip), Fraction(zero), Fraction(one), hashes, reports)
     return made, lambda epsilon: TRUTHS["kept_bits"](*given, epsilon), 2.0
 
@@ -230,9 +228,7 @@ def bounded_contributions(draws: Draws) -> Case:
         adjacency=REPLACE_ONE if replaced else ADD_OR_REMOVE_ONE,
         **CLAIM,
     )
-    moves = TRUTHS["differences"](
-        dim, keys, 2 * per_key, l1, None if l2 is None else Fraction(l2), low, replaced
-    )  # fmt: skip
+    moves = TRUTHS["differences"](dim, keys, 2 * per_key, l1, None if l2 is None else Fraction(l2), low, replaced)
     unit = Fraction(scale)
 
     def truth(epsilon: Fraction) -> Any:
@@ -290,7 +286,7 @@ def exact(value: Any) -> Fraction:
     return Fraction(mp.nstr(value, 40))
 
 
-def random_claims(seed: int, kind: str, away: Fraction = AWAY) -> list[DeployedClaim]:
+def random_claims(seed: int, kind: str) -> list[DeployedClaim]:
     """A true claim and a false one."""
     draws = Draws(seed)
     for _ in range(100):
@@ -307,8 +303,8 @@ def random_claims(seed: int, kind: str, away: Fraction = AWAY) -> list[DeployedC
         if not low <= exact(found) * (1 + ORACLE) or not exact(found) * (1 - ORACLE) <= high:
             raise AssertionError(f"{kind}, seed {seed}: {float(found)} is not between {float(low)} and {float(high)}")
     return [
-        DeployedClaim(made, epsilon, high * (1 + away), is_true=True),
-        DeployedClaim(made, epsilon, low * (1 - away), is_true=False),
+        DeployedClaim(made, epsilon, high * (1 + AWAY), is_true=True),
+        DeployedClaim(made, epsilon, low * (1 - AWAY), is_true=False),
     ]
 
 
