@@ -14,7 +14,8 @@ from dpverdict.proofs.checks.outcome import Standing
 from dpverdict.proofs.checks.registry import statements, title, verify
 from dpverdict.proofs.checks.rooms import rooms
 
-PREFIXES = {"and": "andersson2024", "r1": "ji2024", "leb": "lebeda2024", "pou": "poulsen2022"}
+PREFIXES = {"and": "andersson2024", "r1": "ji2024", "leb": "lebeda2024", "pou": "poulsen2022", "dep": "new_results"}
+"""Those about what is deployed go beyond no paper of the ledger."""
 
 
 def test_every_result_is_new_holds_and_goes_beyond_a_paper_of_the_ledger() -> None:
@@ -33,6 +34,13 @@ def test_every_result_has_a_planted_fault() -> None:
 @pytest.mark.parametrize("number", ["leb.new.mu.F1", "leb.new.kappa", "pou.new.p"])
 def test_a_few_of_them_hold(number: str) -> None:
     assert verify("new_results", number).standing is Standing.HOLDS
+
+
+@pytest.mark.parametrize("number", ["dep.new.shift", "dep.new.keys", "dep.new.kinds", "dep.new.range"])
+def test_the_theorems_of_what_is_deployed_hold_on_what_is_looked_at(number: str) -> None:
+    found = verify("new_results", number)
+    assert found.standing is Standing.HOLDS_ON_RANGE
+    assert all(not fault.missed for fault in found.faults)
 
 
 def test_one_that_is_looked_at_for_some_trees_says_no_more() -> None:
