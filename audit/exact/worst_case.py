@@ -134,12 +134,11 @@ def epsilon_between(bounds: Bounds, delta: Fraction, *, roughly: bool = False) -
     Raises:
         PrecisionExhausted: a curve is not known there.
     """
-    if bounds.worst is not None:
-        own = bounds.worst.loss.certified_epsilon(delta)
-        if own.upper <= own.lower * (1 + _EQUAL):
-            return own
+    own = None if bounds.worst is None else bounds.worst.loss.certified_epsilon(delta)
+    if own is not None and own.upper <= own.lower * (1 + _EQUAL):
+        return own
     upper, _ = certified_epsilon(bounds.above, delta, roughly=roughly)
-    if bounds.worst is not None:
+    if own is not None:
         lower = own.lower
     else:
         lower, _ = attained_epsilon(bounds.below, delta, upper, roughly=roughly)

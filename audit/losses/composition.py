@@ -283,12 +283,14 @@ def _between(counted: Sequence[tuple[Factor, int]]) -> tuple[PrivacyLoss, Privac
 
 def _laws_of_tails(factor: CustomLoss) -> tuple[PldLoss, PldLoss]:
     """The optimistic and the pessimistic law, on the finest lattice that a contour takes."""
-    interval = default_interval([(spread(factor.tails), 1)])
+    usual = default_interval([(spread(factor.tails), 1)])
+    interval = usual
     for finer in _FINER:
-        first, last = lattice_range(factor.tails, interval / finer, TAIL_MASS)
+        interval = usual / finer
+        first, last = lattice_range(factor.tails, interval, TAIL_MASS)
         if last - first < MOST_OF_A_CONTOUR:
             break
-    pair = lattice_pair(factor.tails, interval / finer)
+    pair = lattice_pair(factor.tails, interval)
     return PldLoss(pair.optimistic), PldLoss(pair.pessimistic)
 
 

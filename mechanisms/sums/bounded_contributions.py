@@ -79,6 +79,7 @@ class BoundedContributions(AdditiveMechanism):
     sensitivity: BoundedUsers
     dim: int
     held: int
+    noise_name: NoiseName
     scale: float
     bounds: ContributionBounds
     adjacency: NeighboringRelation
@@ -147,6 +148,7 @@ class BoundedContributions(AdditiveMechanism):
         replaced = self.adjacency is REPLACE_ONE
         self.sensitivity = BoundedUsers(bounds=self.bounds, slots=self.held, replaced=replaced)
         self.claim = _claim(epsilon, delta, rho)
+        self.noise_name = noise
         self._set_noise(noise, None if scale is None else check_moderate(scale, "scale"))
         self.assumptions = (
             "a record is all that one user has, and what is kept of a user depends on that user alone",
@@ -226,8 +228,8 @@ class BoundedContributions(AdditiveMechanism):
         own = {"keys": str(bounds.keys), "per_key": str(bounds.per_key)}
         own |= {"low": exact_text(bounds.low), "high": exact_text(bounds.high)}
         own |= {name: exact_text(size) for name, size in (("l1", bounds.l1), ("l2", bounds.l2)) if size is not None}
-        law = {LaplaceNoise: "laplace", SharedNoise: "gaussian"}.get(type(self.noise), "discrete-gaussian")
-        return AdditiveMechanism.describe(self) | own | {"noise": law, "scale": repr(self.scale)}
+        own |= {"noise": self.noise_name, "scale": repr(self.scale)}
+        return AdditiveMechanism.describe(self) | own
 
 
 def _claim(epsilon: Exact | None, delta: Exact, rho: Exact | None) -> ApproximateDP | PureDP | ZeroConcentratedDP:

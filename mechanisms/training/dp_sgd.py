@@ -106,6 +106,12 @@ class DPSGD(BatchedRun):
     varied_by: ClassVar[str] = "batches"
     example: ClassVar[str] = "--noise-multiplier 1 --rate 0.25 --steps 8 --sampling poisson"
     claim: ZeroConcentratedDP
+    noise: BatchNoise
+    rate: Fraction
+    sampling: BatchSampling
+    separation: int
+    cut: CutBatches | None
+    again: DrawnAgain | None
     assumptions: tuple[str, ...]
 
     def __init__(
