@@ -95,6 +95,7 @@ def random_claim(rng: np.random.Generator, sampling: BatchSampling) -> TrainingC
     )
     delta, is_true = str(rng.choice(DELTAS)), bool(rng.random() < 0.5)
     lower, upper = ends(run, delta)
+    is_true = is_true or not lower  # below 0 there is no claim
     epsilon = Fraction(upper) * (1 + AWAY) if is_true else Fraction(lower) * (1 - AWAY)
     return TrainingClaim(run, delta, epsilon, is_true, upper / lower if lower else math.inf)
 
