@@ -239,12 +239,14 @@ def _in_float64(claim: Guarantee, entries: Sequence[Below]) -> str:
 def source_sha256(mechanism: StructuredMechanism, known: Bounds | WorstCase | None = None) -> str:
     """SHA-256 of the source a verdict rests on: every module of which something is reached from the mechanism (its
     noise and its sensitivity space with it), from the bounds that it states from above, and from `decide`; nothing
-    that only refutes, nor, of a mechanism of this library, what tries those of others.
+    that only refutes, reports numbers, or tells why nothing is decided, nor, of a mechanism of this library, what
+    tries those of others.
 
     A stored certificate whose hash differs from the present one is stale.
     """
     bounds = worst_case(mechanism).bounds if known is None else known.bounds if isinstance(known, WorstCase) else known
     rests_not_on: list[object] = [breaking_witness, simple_witness, add_residual_guarantee, type(mechanism).below]
+    rests_not_on += [_how_far_known, epsilon_between, WorstCase.certified_delta, WorstCase.enclosed_beta]
     if declared_here(mechanism):
         rests_not_on.append(held_to_its_code)
     return modules_sha256(mechanism, *bounds.above, decide, but_not_through=rests_not_on)

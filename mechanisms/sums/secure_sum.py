@@ -148,8 +148,11 @@ class SecureSum(StatisticMechanism):
             )
         needed, other = ("scale", variance) if noise == "geometric" else ("variance", scale)
         given = scale if noise == "geometric" else variance
-        if given is None or other is not None:
-            raise InvalidValue(needed, given, f"given, and it alone, with {noise} shares", "state the noise once")
+        if other is not None:
+            unused = "variance" if noise == "geometric" else "scale"
+            raise InvalidValue(unused, other, f"left out with {noise} shares", f"state their noise by {needed}")
+        if given is None:
+            raise InvalidValue(needed, given, f"given with {noise} shares", "state the noise of one share, or of all")
         size = check_moderate(given, needed)
         if noise == "binomial" and (4 * size).denominator != 1:
             raise InvalidValue("variance", variance, "a multiple of 1/4", "it is a quarter of the number of coins")

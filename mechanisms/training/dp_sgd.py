@@ -205,6 +205,9 @@ class DPSGD(BatchedRun):
             remedy = "give --records and --size: the rate does not tell how often a step draws"
             raise InvalidValue("rate", rate, "left out with sampling with-replacement", remedy)
         cut = self.sampling == "truncated-poisson"
+        if rate is None and size is None and records is None and not cut and self.sampling != "with-replacement":
+            remedy = "say how likely a record is to be in a batch"
+            raise InvalidValue("rate", None, "given, or records and size in its place", remedy)
         for name, given in (("size", size), ("records", records)):
             if given is None and (cut or rate is None):
                 requirement = f"given with sampling {self.sampling}" + ("" if cut else " and no rate")

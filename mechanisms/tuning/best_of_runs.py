@@ -145,6 +145,7 @@ class BestOfRuns(StructuredMechanism):
             if (given is not None) != (run == "dp-sgd"):
                 requirement = f"{'given' if given is None else 'left out'} with run {run}"
                 raise InvalidValue(name, given, requirement, "batches are those of DP-SGD")
+        self.noise_multiplier = check_positive(noise_multiplier, "noise_multiplier")
         self.claim, self.adjacency, self.run = ApproximateDP(epsilon=epsilon, delta=delta), adjacency, run
         if run == "gaussian":
             self.one = GaussianMechanism(sigma=noise_multiplier, sensitivity=1, adjacency=adjacency)
@@ -161,7 +162,6 @@ class BestOfRuns(StructuredMechanism):
             remedy = "take more noise: no certified curve of steps with so little is known"
             raise InvalidValue("run", self.one.describe()["claim"], "one with a certified worst pair", remedy)
         self._worst = worst
-        self.noise_multiplier = check_positive(noise_multiplier, "noise_multiplier")
         self.rate, self.steps = exactly(1 if rate is None else rate, name="rate"), 1 if steps is None else steps
         self.assumptions = (
             *(_OF_TRAINING if run == "dp-sgd" else _OF_A_NUMBER),

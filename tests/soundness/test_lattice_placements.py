@@ -57,11 +57,12 @@ def of_law(law):
 
 def on_points(interval, lowest, weights):
     """Masses at some points of a lattice, so that those under Q are at most 1; what is missing is at infinity."""
+    lowest = max(lowest, -math.floor(32 / interval))  # else float64 holds no 1 less the mass
     with precision(MORE_BITS):
         total = sum((w * (-ball((lowest + i) * interval)).exp() for i, w in enumerate(weights)), start=arb(0))
     unit = 2.0 ** -math.ceil(math.log2(max(float(total.upper()), sum(weights))) + 1e-9)
     masses = np.array([w * unit for w in weights])
-    infinite = 1.0 - float(masses.sum())  # exact: multiples of a power of 2
+    infinite = 1.0 - float(masses.sum())  # exact: multiples of 2^-52 at least
     return of_law(
         LatticeLaw(
             interval=Fraction(interval), lowest=lowest, masses=masses, infinity_mass=infinite, side=Side.PESSIMISTIC

@@ -20,11 +20,11 @@ def test_every_parameter_of_every_mechanism_has_an_option(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert main([command, "--help"]) == 0
-    general = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+    general = set(re.findall(r"--[a-z][a-z0-9-]*", capsys.readouterr().out))
     assert "--noise-multiplier" not in general
     for name, mechanism in mechanism_classes().items():
         assert main([command, name, "--help"]) == 0
-        shown = set(re.findall(r"--[a-z][a-z-]*", capsys.readouterr().out))
+        shown = set(re.findall(r"--[a-z][a-z0-9-]*", capsys.readouterr().out))
         assert {option(parameter) for parameter in parameters_of(mechanism)} <= shown
         assert "--no-such-parameter" not in shown
 
@@ -60,7 +60,7 @@ def test_the_help_of_one_mechanism_has_its_parameters_and_no_others(
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["audit", name, "--help"]) == 0
     panel = re.search(r"─ Mechanism ─.*?╰", capsys.readouterr().out, re.DOTALL)
-    shown = set() if panel is None else set(re.findall(r"│ (--[a-z-]+)", panel[0]))
+    shown = set() if panel is None else set(re.findall(r"│ (--[a-z0-9-]+)", panel[0]))
     mechanism = mechanism_classes().get(name)
     if mechanism is None:
         assert shown == ({"--dim", "--mu"} if name == "broken:M3" else set())
