@@ -23,7 +23,7 @@ from dpverdict.audit.losses.curves import (
 )
 from dpverdict.audit.losses.discrete_gaussian.atoms import MOST_VARIANCE, atoms_within
 from dpverdict.audit.losses.discrete_gaussian.loss import DiscreteGaussianLoss
-from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LEVEL, PROFILE, TRADE_OFF, EventBound, LossTails
+from dpverdict.audit.losses.domains import ALPHA, DELTA, EPSILON, LEVEL, PROFILE, EventBound, LossTails
 from dpverdict.audit.losses.finite.loss import FiniteLoss
 from dpverdict.audit.losses.finite.pld import PldLoss
 from dpverdict.audit.losses.laplace.loss import LaplaceLoss
@@ -49,7 +49,7 @@ from dpverdict.audit.losses.lattice.whole import (
     laws_on_points,
 )
 from dpverdict.balls import Exact, Quantity, ball, exactly, precision, refine
-from dpverdict.errors import ContradictoryBounds, InvalidValue, PrecisionExhausted
+from dpverdict.errors import InvalidValue, PrecisionExhausted
 from dpverdict.numerics.arrays import Array
 from dpverdict.numerics.roots import as_fraction
 
@@ -214,16 +214,11 @@ class BoundedLoss(PrivacyLoss):
         ask: Callable[[PrivacyLoss, Array], tuple[Array, Array]],
         on_lattice: Callable[[Array], tuple[Array, Array]],
         points: Array,
-        *,
-        falls: bool = False,
     ) -> tuple[Array, Array]:
-        """The bounds of the losses on either side, and those of the lattice where there are none or they are wide.
-
-        ``falls``: whether the curve is lower for the loss that is easier to tell.
-        """
+        """The bounds of the losses on either side, and those of the lattice where there are none or they are wide."""
         if self._sides is None:
             return on_lattice(points)
-        one, other = self._sides[::-1] if falls else self._sides
+        one, other = self._sides
         lower, upper = ask(one, points)[0], ask(other, points)[1]
         if (upper - lower > CLOSE * np.abs(upper)).any():
             low, high = on_lattice(points)
@@ -256,12 +251,7 @@ class BoundedLoss(PrivacyLoss):
         if self.is_certified:
             return super().beta_bounds(alphas)
         levels = ALPHA.floats(np.asarray(alphas, dtype=np.float64))
-        try:
-            return self._closest(
-                TRADE_OFF, lambda side, at: side.beta_bounds(at), self._bounds.beta_bounds, levels, falls=True
-            )
-        except ContradictoryBounds:  # next to alpha = 1: an optimistic law may have more than 1 under Q
-            return self._bounds.beta_bounds(levels)
+        return self._bounds.beta_bounds(levels)
 
     def ledgers(self, epsilon: Exact) -> tuple[CompositionLedger, CompositionLedger]:
         """The errors charged to the upper and to the lower bound on delta(epsilon)."""
