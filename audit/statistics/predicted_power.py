@@ -309,7 +309,7 @@ def _predicted_z(p: Array, q: Array, lines: Sequence[Line], fresh: int) -> tuple
     events.
     """
     epsilon, delta = (np.array(part)[:, np.newaxis] for part in zip(*lines, strict=True))
-    e = np.exp(epsilon)
+    e = np.exp(np.minimum(epsilon, 300.0))  # a larger one has no square, and is predicted to be as far from refuted
     middle = np.clip((p - delta + q) / (1 + e), 0, 1)
     on_line = np.clip(delta + e * middle, 0, 1)
     variance = p * (1 - p) + e**2 * q * (1 - q) + on_line * (1 - on_line) + e**2 * middle * (1 - middle)
