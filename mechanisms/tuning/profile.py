@@ -120,6 +120,7 @@ class _OrderBound:
         self._profile, self._runs = profile, runs
         with precision(BITS):
             self._ratios = [ball(level).exp() for level in profile.levels]
+            self._lines = tuple(np.array([float(x) for x in part]) for part in (self._ratios, profile.deltas))
             self._mean = runs.mean()
             self._slopes, self._offsets = self._cells()
 
@@ -151,9 +152,7 @@ class _OrderBound:
         its value at the lower end of the cell, since it grows.
         """
         ends, runs = self._ends(), self._runs
-        levels = len(self._ratios)
-        crossings = np.array([float(ratio) for ratio in self._ratios])
-        heights = np.array([float(delta) for delta in self._profile.deltas])
+        crossings, heights = self._lines
         middles = (ends[:-1] + ends[1:]) / 2
         best = np.empty(len(middles), dtype=np.int64)
         for start in range(0, len(middles), 1024):
@@ -164,7 +163,6 @@ class _OrderBound:
         for low, high, middle, line in zip(
             ends[:-1].tolist(), ends[1:].tolist(), middles.tolist(), best.tolist(), strict=True
         ):
-            assert line < levels
             tallest = self._profile.deltas[line] + self._ratios[line] * arb(high)
             first, second = mean, mean
             if tallest < one:
@@ -182,8 +180,7 @@ class _OrderBound:
         """Places 0 = v_0 < ... < v_n = 1, closer where G'(v) or G'(U(v)) moves; no bound rests on where they are."""
         odds = np.linspace(-_FAR, _FAR, _SAMPLES)
         v = 1 / (1 + np.exp(-odds))
-        crossings = np.array([float(ratio) for ratio in self._ratios])
-        heights = np.array([float(delta) for delta in self._profile.deltas])
+        crossings, heights = self._lines
         u = np.ones_like(v)
         for crossing, height in zip(crossings, heights, strict=True):
             u = np.minimum(u, height + crossing * v)
@@ -302,9 +299,7 @@ class RunTails:
 
         return RunTails(thresholds=levels, p=p, q=q, exact=exact)
 
-    def best(
-        self, runs: NumberOfRuns, epsilon: float, cuts: Sequence[Fraction | None] | None = None
-    ) -> EventOfSearch:  # fmt: skip
+    def best(self, runs: NumberOfRuns, epsilon: float, cuts: Sequence[Fraction | None] | None = None) -> EventOfSearch:
         """The event that shows most of delta(epsilon), as far as float64 tells: with any cut, or with those given."""
         p, q = np.concatenate([[1.0], self.p]), np.concatenate([[1.0], self.q])
         grown = float(np.exp(min(epsilon, 700.0)))
